@@ -1,0 +1,36 @@
+"""FedCos and its peers, simulated with every client at once: a whole run is one compiled program."""
+
+from fedcos_jax.data import federate, load
+from fedcos_jax.errors import InvalidInput
+from fedcos_jax.methods import METHODS, fedavg, fedavgm, fedcos, fedopt, fedprox, with_fedcos
+from fedcos_jax.models import Model, from_flax
+from fedcos_jax.optimizers import client_sgd
+from fedcos_jax.simulate import Evaluation, History, Schedule, run, simulate
+from fedcos_jax.types import FederatedData, FederatedMethod, Penalty, RoundState
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "METHODS",
+    "Evaluation",
+    "FederatedData",
+    "FederatedMethod",
+    "History",
+    "InvalidInput",
+    "Model",
+    "Penalty",
+    "RoundState",
+    "Schedule",
+    "client_sgd",
+    "fedavg",
+    "fedavgm",
+    "fedcos",
+    "federate",
+    "fedopt",
+    "fedprox",
+    "from_flax",
+    "load",
+    "run",
+    "simulate",
+    "with_fedcos",
+]

@@ -1,0 +1,27 @@
+"""How much each client of the cohort counts: the λ_i of the global aggregation.
+
+Every rule here is linear in the local moves, so the server needs one running sum and never the stacked moves
+of the whole cohort.
+"""
+
+import jax.numpy as jnp
+
+from fedcos_jax.types import Array
+
+
+def by_size(sizes: Array, num_steps: Array) -> Array:
+    """λ_i = |D_i| / Σ_j |D_j|, the paper's weights.
+
+    Args:
+        sizes: rows of each client, [cohort].
+        num_steps: local steps of each client in this round, [cohort].
+
+    Returns:
+        λ, [cohort].
+    """
+    return sizes / jnp.sum(sizes)
+
+
+def uniform(sizes: Array, num_steps: Array) -> Array:
+    """λ_i = 1 / |S|, the plain mean over the cohort S (arguments as in `by_size`)."""
+    return jnp.full(sizes.shape, 1 / sizes.shape[0])

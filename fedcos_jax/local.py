@@ -1,0 +1,68 @@
+"""One client's local training, written for one client; the caller vmaps it."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from fedcos_jax import tree
+from fedcos_jax.models import Model
+from fedcos_jax.sampling import epoch_batch
+from fedcos_jax.types import Array, FederatedData, LocalContext, Params, Penalty
+
+
+class LocalTask(NamedTuple):
+    """What a client is told to do in a round."""
+
+    context: LocalContext
+    num_steps: Array
+    """Local steps to take, at most the static `max_steps`."""
+    steps_taken: Array
+    """Local steps the client has done in earlier rounds."""
+    order_key: Array
+    """The client's key for the order of its data, the same in every round."""
+    noise_key: Array
+    """The key of this (round, client) pair for dropout and augmentation."""
+
+
+def train_client(
+    task: LocalTask,
+    data: FederatedData,
+    model: Model,
+    penalty: Penalty,
+    optimizer: optax.GradientTransformation,
+    *,
+    max_steps: int,
+    batch_size: int,
+) -> tuple[Params, Array]:
+    """Algorithm 1, line 4: steps of SGD on L_i(x) = f_i(x) + penalty(x), starting from the global model.
+
+    Returns:
+        d_i = x_i - x̂, the client's move, and the mean of L_i over its steps.
+    """
+    context = task.context
+    first_row = data.offsets[context.client]
+    rows = data.offsets[context.client + 1] - first_row
+
+    def step(carry: tuple[Params, optax.OptState], index: Array):
+        params, state = carry
+        positions, mask = epoch_batch(task.order_key, rows, task.steps_taken + index, batch_size)
+        chosen = data.indices[first_row + positions]
+        augment_key, dropout_key = jax.random.split(jax.random.fold_in(task.noise_key, index))
+        x = data.preprocess(data.train.x[chosen], augment_key)
+        y = data.train.y[chosen]
+
+        def objective(params: Params) -> Array:
+            losses = model.loss(model.apply(params, x, dropout_key), y)
+            return jnp.sum(jnp.where(mask, losses, 0)) / jnp.sum(mask) + penalty.value(params, context)
+
+        loss, gradient = jax.value_and_grad(objective)(params)
+        updates, next_state = optimizer.update(gradient, state, params)
+        stepped = (optax.apply_updates(params, updates), next_state)
+        active = index < task.num_steps
+        return jax.tree.map(lambda new, old: jnp.where(active, new, old), stepped, carry), jnp.where(active, loss, 0)
+
+    start = (context.start, optimizer.init(context.start))
+    (params, _), losses = jax.lax.scan(step, start, jnp.arange(max_steps))
+    return tree.sub(params, context.start), jnp.sum(losses) / task.num_steps

@@ -1,0 +1,123 @@
+"""The optimizers of clients and server, as optax transformations whose numbers can be traced."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax.tree_util import Partial
+
+from fedcos_jax import tree
+from fedcos_jax.errors import require_at_least
+from fedcos_jax.penalties import of_client
+from fedcos_jax.types import Array, ClientOptimizer, Params, Scalar
+
+RoundSchedule = Callable[[Array], Scalar]
+"""round -> factor on the client learning rate."""
+
+
+def constant() -> RoundSchedule:
+    """The same learning rate in every round."""
+    return Partial(_constant)
+
+
+def exponential(decay: Scalar) -> RoundSchedule:
+    """Learning rate times decayʳ in round r."""
+    require_at_least(0, **{"learning rate decay": decay})
+    return Partial(_exponential, decay)
+
+
+def cosine_decay(rounds: int) -> RoundSchedule:
+    """Learning rate falling to zero over so many rounds along half a cosine."""
+    require_at_least(1, **{"rounds of the cosine schedule": rounds})
+    return Partial(_cosine_decay, rounds)
+
+
+def _constant(round: Array) -> Scalar:
+    return 1.0
+
+
+def _exponential(decay: Scalar, round: Array) -> Scalar:
+    return jnp.asarray(decay) ** round
+
+
+def _cosine_decay(rounds: Scalar, round: Array) -> Scalar:
+    return 0.5 * (1 + jnp.cos(jnp.pi * jnp.minimum(round / jnp.asarray(rounds), 1)))
+
+
+def client_sgd(
+    learning_rate: Scalar,
+    *,
+    momentum: Scalar | None = None,
+    weight_decay: Scalar | None = None,
+    schedule: RoundSchedule | None = None,
+) -> ClientOptimizer:
+    """Local SGD: x ← x - η_i ∇L_i(x), its state started afresh in every round.
+
+    Args:
+        learning_rate: η, a scalar or one value a client [clients].
+        momentum: heavy-ball momentum inside the round; None for none.
+        weight_decay: adds this multiple of x to the gradient; None for none.
+        schedule: factor on η as a function of the round: `constant`, `exponential`, `cosine_decay` or your own.
+    """
+    require_at_least(0, **{"learning rate": learning_rate, "momentum": momentum, "weight decay": weight_decay})
+    return Partial(_client_sgd, learning_rate, momentum, weight_decay, schedule or constant())
+
+
+def _client_sgd(
+    learning_rate: Scalar,
+    momentum: Scalar | None,
+    weight_decay: Scalar | None,
+    schedule: RoundSchedule,
+    round: Array,
+    client: Array,
+) -> optax.GradientTransformation:
+    step_size = of_client(learning_rate, client) * schedule(round)
+    sgd = optax.sgd(step_size, momentum=momentum)  # type: ignore[arg-type]
+    if weight_decay is None:
+        return sgd
+    return optax.chain(optax.add_decayed_weights(weight_decay), sgd)
+
+
+class DampedMomentumState(NamedTuple):
+    is_first: Array
+    momentum: Params
+
+
+def damped_momentum(decay: Scalar) -> optax.GradientTransformation:
+    """m ← β m + (1 - β) Δ, and m = Δ in the first round: the FedAvgM of the paper's tables."""
+
+    def init(params: Params) -> DampedMomentumState:
+        return DampedMomentumState(jnp.array(True), tree.zeros_like(params))
+
+    def update(updates: Params, state: DampedMomentumState, params: Params | None = None):
+        mixing = jnp.where(state.is_first, 0.0, jnp.asarray(decay))
+        momentum = jax.tree.map(
+            lambda m, u: mixing.astype(u.dtype) * m + (1 - mixing).astype(u.dtype) * u, state.momentum, updates
+        )
+        return momentum, DampedMomentumState(jnp.array(False), momentum)
+
+    return optax.GradientTransformation(init, update)
+
+
+def server_sgd(learning_rate: Scalar = 1.0, momentum: Scalar | None = None, *, damped: bool = False):
+    """x̂ ← x̂ + η_g Δ, with server momentum if given.
+
+    Args:
+        learning_rate: η_g; 1 is plain averaging.
+        momentum: β; None for none.
+        damped: m ← β m + (1 - β) Δ (the authors' code) instead of m ← β m + Δ (Hsu et al., whom the paper cites).
+    """
+    require_at_least(0, **{"server learning rate": learning_rate, "server momentum": momentum})
+    if momentum is None:
+        return Partial(optax.sgd, learning_rate)
+    return Partial(_damped_server if damped else _momentum_server, learning_rate, momentum)
+
+
+def _momentum_server(learning_rate: Scalar, momentum: Scalar) -> optax.GradientTransformation:
+    return optax.sgd(learning_rate, momentum=momentum)  # type: ignore[arg-type]
+
+
+def _damped_server(learning_rate: Scalar, momentum: Scalar) -> optax.GradientTransformation:
+    return optax.chain(damped_momentum(momentum), optax.scale_by_learning_rate(learning_rate))  # type: ignore[arg-type]

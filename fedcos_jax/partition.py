@@ -1,0 +1,160 @@
+"""Who owns which rows: the federated scenes, computed once on the host.
+
+A partition is named by a word and, where it has one, a number: `iid`, `sorted`, `mixed90`, `shards2`,
+`dirichlet0.3`, `natural`.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from fedcos_jax.errors import InvalidInput, require, require_known
+
+
+class Ownership(NamedTuple):
+    """Rows of client i: `indices[offsets[i]:offsets[i + 1]]`; every row of the dataset belongs to one client."""
+
+    indices: np.ndarray
+    offsets: np.ndarray
+
+    @classmethod
+    def of(cls, parts: Sequence[np.ndarray]) -> "Ownership":
+        """From the rows of each client."""
+        sizes = [len(part) for part in parts]
+        require(all(sizes), f"client {sizes.index(0) if 0 in sizes else 0} would own no rows; use fewer clients")
+        return cls(np.concatenate(parts).astype(np.int32), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32))
+
+    def parts(self) -> list[np.ndarray]:
+        """The rows of each client."""
+        return np.split(self.indices, self.offsets[1:-1])
+
+
+def iid(labels: np.ndarray, clients: int, rng: np.random.Generator) -> Ownership:
+    """All rows shuffled and divided evenly."""
+    _check_counts(labels, clients)
+    return Ownership.of(np.array_split(rng.permutation(len(labels)), clients))
+
+
+def sorted_by_label(labels: np.ndarray, clients: int, rng: np.random.Generator | None = None) -> Ownership:
+    """Totally non-IID: rows sorted by label and divided evenly, nothing random about it."""
+    _check_counts(labels, clients)
+    return Ownership.of(np.array_split(_sorted_rows(labels), clients))
+
+
+def mixed(labels: np.ndarray, clients: int, rng: np.random.Generator, share: float) -> Ownership:
+    """Part IID: `share` of each client's rows is homogeneous, the rest sorted by label.
+
+    The first `share` of the rows of each class go to a common pool, which is shuffled and divided evenly;
+    the others stay sorted and are divided evenly. The paper's "90% non-IID" is share 0.1.
+    """
+    _check_counts(labels, clients)
+    require(0 <= share <= 1, f"the homogeneous share must lie in [0, 1], got {share:g}")
+    rows = _sorted_rows(labels)
+    by_class = np.split(rows, np.flatnonzero(np.diff(labels[rows])) + 1)
+    cuts = [round(len(group) * share) for group in by_class]
+    pool = rng.permutation(np.concatenate([group[:cut] for group, cut in zip(by_class, cuts, strict=True)]))
+    rest = np.concatenate([group[cut:] for group, cut in zip(by_class, cuts, strict=True)])
+    # The larger pieces of one division meet the smaller pieces of the other, so that sizes differ by one at most.
+    own, common = np.array_split(rest, clients), np.array_split(pool, clients)[::-1]
+    return Ownership.of([np.concatenate(pieces) for pieces in zip(own, common, strict=True)])
+
+
+def shards(labels: np.ndarray, clients: int, rng: np.random.Generator, per_client: int) -> Ownership:
+    """Rows sorted by label and cut into `per_client` shards a client, dealt out at random without replacement."""
+    _check_counts(labels, clients)
+    require(per_client >= 1, f"shards a client must be at least 1, got {per_client}")
+    count = clients * per_client
+    require(count <= len(labels), f"{count} shards are more than the {len(labels)} rows")
+    pieces = np.array_split(_sorted_rows(labels), count)
+    dealt = rng.permutation(count).reshape(clients, per_client)
+    return Ownership.of([np.concatenate([pieces[shard] for shard in hand]) for hand in dealt])
+
+
+def dirichlet(labels: np.ndarray, clients: int, rng: np.random.Generator, alpha: float) -> Ownership:
+    """Each class divided among the clients in Dirichlet(α) proportions; every client gets at least one row."""
+    _check_counts(labels, clients)
+    require(alpha > 0, f"the Dirichlet concentration must be positive, got {alpha:g}")
+    parts: list[list[np.ndarray]] = [[] for _ in range(clients)]
+    for label in np.unique(labels):
+        rows = rng.permutation(np.flatnonzero(labels == label))
+        cuts = np.cumsum(rng.dirichlet(np.full(clients, alpha)))[:-1]
+        for part, piece in zip(parts, np.split(rows, np.round(cuts * len(rows)).astype(int)), strict=True):
+            part.append(piece)
+    owned = [np.concatenate(part) for part in parts]
+    for empty in (i for i, rows in enumerate(owned) if len(rows) == 0):
+        richest = max(range(clients), key=lambda i: len(owned[i]))
+        owned[empty], owned[richest] = owned[richest][-1:], owned[richest][:-1]
+    return Ownership.of(owned)
+
+
+def natural(groups: np.ndarray) -> Ownership:
+    """The rows of each group to one client, in the order of the group ids, rows in their own order."""
+    require(len(groups) > 0, "a natural partition needs at least one row")
+    rows = _sorted_rows(groups)
+    return Ownership.of(np.split(rows, np.flatnonzero(np.diff(groups[rows])) + 1))
+
+
+def _sorted_rows(labels: np.ndarray) -> np.ndarray:
+    return np.argsort(labels, kind="stable")
+
+
+def _check_counts(labels: np.ndarray, clients: int) -> None:
+    require(clients >= 1, f"the number of clients must be at least 1, got {clients}")
+    require(clients <= len(labels), f"{clients} clients are more than the {len(labels)} rows to share out")
+
+
+class PartitionEntry(NamedTuple):
+    """One row of the PARTITIONS registry."""
+
+    example: str
+    summary: str
+    build: Callable[..., Ownership] | None
+    """(labels, clients, rng[, number]) -> ownership; None where the dataset brings its own clients."""
+    number: Callable[[str], float] | None = None
+    """Reads the number behind the name; None where there is none."""
+
+
+PARTITIONS: dict[str, PartitionEntry] = {
+    "iid": PartitionEntry("iid", "shuffled and divided evenly", iid),
+    "sorted": PartitionEntry("sorted", "totally non-IID: sorted by label, divided evenly", sorted_by_label),
+    "mixed": PartitionEntry(
+        "mixed90", "90% non-IID: 10% of each client's rows are homogeneous", mixed, lambda text: 1 - float(text) / 100
+    ),
+    "shards": PartitionEntry("shards2", "sorted by label into 2 shards a client, dealt at random", shards, int),
+    "dirichlet": PartitionEntry("dirichlet0.3", "classes divided in Dirichlet(0.3) proportions", dirichlet, float),
+    "natural": PartitionEntry("natural", "the dataset's own clients", None),
+}
+
+
+def build(name: str, labels: np.ndarray, clients: int, seed: int, groups: np.ndarray | None = None) -> Ownership:
+    """The named partition, reproducible by its seed.
+
+    Args:
+        name: e.g. `sorted`, `mixed90`, `shards2`.
+        labels: class of each row, [rows].
+        clients: number of clients; ignored by `natural`.
+        seed: of everything random in it.
+        groups: the dataset's own client of each row, [rows], for `natural`.
+    """
+    entry, number = _parse(name)
+    if entry.build is None:
+        require(groups is not None, "this dataset has no clients of its own; choose another partition than 'natural'")
+        return natural(groups)
+    arguments = () if number is None else (number,)
+    return entry.build(labels, clients, np.random.default_rng(seed), *arguments)
+
+
+def _parse(name: str) -> tuple[PartitionEntry, float | None]:
+    match = re.fullmatch(r"([a-z]+)([0-9.]*)", name)
+    word, digits = match.groups() if match else (name, "")
+    require_known(word, PARTITIONS, "partition")
+    entry = PARTITIONS[word]
+    if entry.number is None:
+        require(not digits, f"partition {word!r} takes no number, got {name!r}")
+        return entry, None
+    try:
+        return entry, entry.number(digits)
+    except ValueError:
+        raise InvalidInput(f"partition {name!r} needs a number behind its name, like {entry.example!r}") from None

@@ -1,0 +1,121 @@
+"""What a client adds to its loss: FedProx's proximal term and FedCos's cosine term.
+
+A strength is a scalar, or one value a client as an array [clients].
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.tree_util import Partial
+
+from fedcos_jax import tree
+from fedcos_jax.errors import require_at_least
+from fedcos_jax.types import Array, LocalContext, Memory, Params, Penalty, Scalar, ServerMove
+
+
+def of_client(value: Scalar, client: Array) -> Array:
+    """A client's own entry of a hyper-parameter that is a scalar or an array [clients]."""
+    value = jnp.asarray(value)
+    return value if value.ndim == 0 else value[client]
+
+
+def _no_memory(params: Params) -> Memory:
+    return ()
+
+
+def _keep_memory(memory: Memory, move: ServerMove) -> Memory:
+    return memory
+
+
+def proximal(strength: Scalar, *, half: bool = False) -> Penalty:
+    """FedProx: μ ‖x - x̂‖².
+
+    Args:
+        strength: μ.
+        half: use μ/2, the form of the FedProx paper. The FedCos paper writes the term without the ½,
+            so its FedProx(0.1) is the original's μ = 0.2.
+    """
+    require_at_least(0, **{"FedProx strength": strength})
+    weight = strength / 2 if half else strength
+    return Penalty(Partial(_no_memory), Partial(_proximal_value, weight), Partial(_keep_memory))
+
+
+def _proximal_value(weight: Scalar, params: Params, context: LocalContext) -> Array:
+    return of_client(weight, context.client) * tree.squared_norm(tree.sub(params, context.start))
+
+
+class Direction(NamedTuple):
+    """The last global move d as its length ‖d‖ and the unit vector d/‖d‖ (zero while there is none)."""
+
+    unit: Params
+    length: Array
+
+
+def cosine(strength: Scalar, *, epsilon: Scalar = 0.0, before_server: bool = False) -> Penalty:
+    """FedCos: μ (1 - cos θ), θ the angle between x - x̂ and the last global move d.
+
+    cos θ = <x - x̂, d> / sqrt(‖x - x̂‖² ‖d‖² + ε), and 1 where it is undefined.
+
+    Args:
+        strength: μ.
+        epsilon: 0 is the paper's definition. The authors' code has 1e-4, which gives a gradient -μ d/sqrt(ε)
+            at x = x̂, where the paper's is 0. In both forms there is no penalty while d = 0.
+        before_server: take d as the aggregated local moves, before the server optimizer acts on them
+            (the authors' code), instead of the move of the global model (the paper). The two agree for
+            plain averaging, have the same direction under a server learning rate, and differ under momentum.
+    """
+    require_at_least(0, **{"FedCos strength": strength, "epsilon": epsilon})
+    return Penalty(
+        Partial(_no_direction),
+        Partial(_cosine_value, strength, epsilon),
+        Partial(_direction_of_update if before_server else _direction_of_move),
+    )
+
+
+def _no_direction(params: Params) -> Direction:
+    return Direction(tree.zeros_like(params), jnp.zeros((), jax.tree.leaves(params)[0].dtype))
+
+
+def _direction(vector: Params) -> Direction:
+    length = tree.norm(vector)
+    return Direction(tree.divide(vector, jnp.where(length > 0, length, 1)), length)
+
+
+def _direction_of_move(memory: Direction, move: ServerMove) -> Direction:
+    return _direction(move.move)
+
+
+def _direction_of_update(memory: Direction, move: ServerMove) -> Direction:
+    return _direction(move.update)
+
+
+def _cosine_value(strength: Scalar, epsilon: Scalar, params: Params, context: LocalContext) -> Array:
+    # Divided through by ‖d‖, so that no product of two squared lengths can under- or overflow. Both branches of
+    # each `where` must be finite: the gradient multiplies the branch not taken by zero, and 0 · inf is NaN.
+    direction: Direction = context.memory
+    move = tree.sub(params, context.start)
+    has_direction = direction.length > 0
+    softening = epsilon / jnp.square(jnp.where(has_direction, direction.length, 1))
+    squared_length = tree.squared_norm(move) + softening.astype(direction.length.dtype)
+    defined = has_direction & (squared_length > 0) & jnp.isfinite(squared_length)
+    cos = tree.dot(move, direction.unit) * jax.lax.rsqrt(jnp.where(defined, squared_length, 1))
+    return of_client(strength, context.client) * (1 - jnp.where(defined, cos, 1))
+
+
+def chain(*penalties: Penalty) -> Penalty:
+    """The sum of penalties; of none, zero."""
+    return Penalty(Partial(_chain_init, penalties), Partial(_chain_value, penalties), Partial(_chain_update, penalties))
+
+
+def _chain_init(penalties: tuple[Penalty, ...], params: Params) -> Memory:
+    return tuple(penalty.init(params) for penalty in penalties)
+
+
+def _chain_value(penalties: tuple[Penalty, ...], params: Params, context: LocalContext) -> Array:
+    values = [p.value(params, context._replace(memory=m)) for p, m in zip(penalties, context.memory, strict=True)]
+    return sum(values, start=jnp.zeros(()))
+
+
+def _chain_update(penalties: tuple[Penalty, ...], memory: Memory, move: ServerMove) -> Memory:
+    return tuple(p.server_update(m, move) for p, m in zip(penalties, memory, strict=True))

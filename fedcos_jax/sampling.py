@@ -1,0 +1,98 @@
+"""Who takes part in a round and which rows a client sees, from keys and counters alone.
+
+Nothing is stored: a shuffled order is a keyed bijection evaluated only where it is needed, so a population of
+100,000 clients costs one step counter each.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from fedcos_jax.types import Array
+
+_MIXING_ROUNDS = 16
+"""Feistel rounds; with 16 all 120 orders of five rows come out equally often (a test counts them)."""
+
+
+def permuted(key: Array, n: Array | int, positions: Array) -> Array:
+    """The elements at the given positions of a random permutation of 0..n-1 that the key determines.
+
+    A Feistel network on the grid a x b that just covers n: even rounds shift the row by a hash of the column,
+    odd rounds the column by a hash of the row. Values that land outside n are sent through again, which
+    happens to fewer than one in sqrt(n) and keeps the whole a bijection.
+
+    Args:
+        key: a JAX random key.
+        n: size of the permuted range, below 2³¹; may be traced.
+        positions: integers in [0, n), any shape.
+
+    Returns:
+        int32, the shape of positions.
+    """
+    size = jnp.asarray(n, jnp.uint32)
+    rows = jnp.maximum(jnp.ceil(jnp.sqrt(size.astype(jnp.float32))).astype(jnp.uint32), 1)
+    columns = (size + rows - 1) // rows
+    round_keys = jax.random.bits(key, (_MIXING_ROUNDS,), jnp.uint32)
+
+    def network(value: Array) -> Array:
+        row, column = value // columns, value % columns
+        for i in range(_MIXING_ROUNDS):
+            if i % 2 == 0:
+                row = _shift(row, rows, column ^ round_keys[i])
+            else:
+                column = _shift(column, columns, row ^ round_keys[i])
+        return row * columns + column
+
+    def outside(value: Array) -> Array:
+        return jnp.any(value >= size)
+
+    def again(value: Array) -> Array:
+        return jnp.where(value >= size, network(value), value)
+
+    return jax.lax.while_loop(outside, again, network(positions.astype(jnp.uint32))).astype(jnp.int32)
+
+
+def _shift(value: Array, modulus: Array, seed: Array) -> Array:
+    """(value + hash(seed)) mod modulus, for value < modulus < 2¹⁶, without a division."""
+    shift = ((_hash(seed) >> 16) * modulus) >> 16
+    shifted = value + shift
+    return jnp.where(shifted >= modulus, shifted - modulus, shifted)
+
+
+def _hash(x: Array) -> Array:
+    """A 32-bit integer mixer (xor-shift and multiply; every input bit flips about half of the output)."""
+    x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
+    x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
+    return x ^ (x >> 16)
+
+
+def cohort(key: Array, population: int, size: int) -> Array:
+    """The clients of a round, [size]: everyone in order, or a uniform draw without replacement."""
+    if size == population:
+        return jnp.arange(population, dtype=jnp.int32)
+    return permuted(key, population, jnp.arange(size))
+
+
+def steps_per_epoch(rows: Array, batch_size: int) -> Array:
+    """Mini-batches in one pass over so many rows, the short last one included."""
+    return -(-rows // batch_size)
+
+
+def epoch_batch(key: Array, rows: Array, step: Array, batch_size: int) -> tuple[Array, Array]:
+    """The mini-batch a client sees at its step-th local step, counted over the whole run.
+
+    Every epoch is a fresh permutation of the client's rows, each row once; the last batch of an epoch is
+    short if the batch size does not divide the rows.
+
+    Args:
+        key: the client's own key for data order.
+        rows: how many rows the client owns; may be traced.
+        step: steps the client has done before.
+        batch_size: static.
+
+    Returns:
+        Positions among the client's rows [batch_size], and the mask [batch_size] of those that are real.
+    """
+    epoch, step_in_epoch = jnp.divmod(step, steps_per_epoch(rows, batch_size))
+    positions = step_in_epoch * batch_size + jnp.arange(batch_size)
+    mask = positions < rows
+    return permuted(jax.random.fold_in(key, epoch), rows, jnp.where(mask, positions, 0)), mask

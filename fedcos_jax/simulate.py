@@ -1,0 +1,324 @@
+"""A whole federated run as a pure function: one round, the scan over rounds, and the compiled run.
+
+`simulate` is pure: jit it, vmap it over keys or over stacked methods. `run` is the same computation, compiled
+once in segments between evaluations, so that the host can show progress.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.tree_util import Partial
+
+from fedcos_jax import sampling, tree
+from fedcos_jax.errors import require, require_at_least
+from fedcos_jax.local import LocalTask, train_client
+from fedcos_jax.models import Model
+from fedcos_jax.telemetry import MoveSums, RoundInfo, round_info, sum_moves
+from fedcos_jax.types import (
+    Array,
+    ClientOptimizer,
+    Examples,
+    FederatedData,
+    FederatedMethod,
+    LocalContext,
+    Params,
+    RoundState,
+    ServerMove,
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """The shapes of a run; everything here is static, everything else may be traced.
+
+    Attributes:
+        rounds: rounds of aggregation.
+        local_steps: K, steps of each client in a round.
+        batch_size: rows of a local step.
+        local_epochs: instead of K steps, so many passes of each client over its own rows;
+            `local_steps` is then the number of steps of the largest client (see `for_data`).
+        cohort: clients in a round, drawn without replacement; None for all.
+        eval_every: rounds between evaluations; the last round is always evaluated.
+        eval_batch: test rows evaluated at once.
+        chunk: clients trained at once; None for the whole cohort. Results do not depend on it.
+    """
+
+    rounds: int
+    local_steps: int = 1
+    batch_size: int
+    local_epochs: int | None = None
+    cohort: int | None = None
+    eval_every: int = 1
+    eval_batch: int = 2000
+    chunk: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is not None:
+                require(isinstance(value, int), f"{name.replace('_', ' ')} must be a whole number, got {value!r}")
+                require_at_least(1, **{name.replace("_", " "): value})
+
+    def for_data(self, data: FederatedData) -> "Schedule":
+        """Checks the schedule against the data and fills in what depends on it."""
+        population = data.num_clients
+        cohort = population if self.cohort is None else self.cohort
+        require(cohort <= population, f"{cohort} clients a round are more than the {population} there are")
+        chunk = min(self.chunk or cohort, cohort)
+        steps = self.local_steps
+        if self.local_epochs is not None:
+            largest = int(np.max(np.diff(np.asarray(data.offsets))))
+            steps = self.local_epochs * sampling.steps_per_epoch(largest, self.batch_size)
+        return dataclasses.replace(self, cohort=cohort, chunk=chunk, local_steps=steps)
+
+
+def fraction_of(population: int, fraction: float) -> int:
+    """The cohort size of a participation fraction, at least one client."""
+    require(0 < fraction <= 1, f"the fraction of clients a round must lie in (0, 1], got {fraction:g}")
+    return max(1, round(fraction * population))
+
+
+class Evaluation(NamedTuple):
+    """The global model on the test set."""
+
+    accuracy: Array
+    """Share of test rows predicted right, in [0, 1]."""
+    loss: Array
+
+
+class History(NamedTuple):
+    """What a run leaves: per evaluation [evaluations], and per round [rounds]."""
+
+    evaluated: Array
+    """Rounds completed at each evaluation, [evaluations]."""
+    evaluation: Evaluation
+    rounds: RoundInfo
+
+
+def init_state(key: Array, method: FederatedMethod, model: Model, num_clients: int) -> RoundState:
+    """The state before the first round: x̂⁰ drawn from the key, d̂⁰ = 0."""
+    init_key, run_key = jax.random.split(key)
+    params = model.init(init_key)
+    return RoundState(
+        key=run_key,
+        round=jnp.zeros((), jnp.int32),
+        params=params,
+        server=method.server().init(params),
+        memory=method.penalty.init(params),
+        steps_taken=jnp.zeros(num_clients, jnp.int32),
+    )
+
+
+def one_round(
+    state: RoundState,
+    method: FederatedMethod,
+    optimizer: ClientOptimizer,
+    data: FederatedData,
+    model: Model,
+    schedule: Schedule,
+) -> tuple[RoundState, RoundInfo]:
+    """One pass of Algorithm 1: choose the cohort S, train it, aggregate, update the direction."""
+    cohort_key, order_key, noise_key = jax.random.split(state.key, 3)
+    cohort = sampling.cohort(jax.random.fold_in(cohort_key, state.round), data.num_clients, schedule.cohort)
+    sizes = data.sizes[cohort]
+    num_steps = _num_steps(sizes, schedule)
+    round_key = jax.random.fold_in(noise_key, state.round)
+
+    def train(client: Array, num_steps: Array) -> tuple[Params, Array]:
+        task = LocalTask(
+            context=LocalContext(state.params, state.memory, client),
+            num_steps=num_steps,
+            steps_taken=state.steps_taken[client],
+            order_key=jax.random.fold_in(order_key, client),
+            noise_key=jax.random.fold_in(round_key, client),
+        )
+        shapes = dict(max_steps=schedule.local_steps, batch_size=schedule.batch_size)
+        return train_client(task, data, model, method.penalty, optimizer(state.round, client), **shapes)
+
+    def train_chunk(clients: Array, num_steps: Array, weights: Array, positions: Array) -> MoveSums:
+        moves, losses = jax.vmap(train)(clients, num_steps)
+        return sum_moves(moves, losses, weights, positions)
+
+    positions = jnp.arange(schedule.cohort)
+    sums = _sum_over_chunks(train_chunk, schedule.chunk, cohort, num_steps, method.weights(sizes, num_steps), positions)
+
+    # optax descends along gradients; the aggregated move points downhill already.
+    descent, server = method.server().update(tree.scale(-1, sums.update), state.server, state.params)
+    params = optax.apply_updates(state.params, descent)
+    global_move = tree.sub(params, state.params)
+    next_state = RoundState(
+        key=state.key,
+        round=state.round + 1,
+        params=params,
+        server=server,
+        memory=method.penalty.server_update(state.memory, ServerMove(sums.update, global_move)),
+        steps_taken=state.steps_taken.at[cohort].add(num_steps),
+    )
+    return next_state, round_info(sums, global_move, schedule.cohort)
+
+
+def _num_steps(sizes: Array, schedule: Schedule) -> Array:
+    if schedule.local_epochs is None:
+        return jnp.full(sizes.shape, schedule.local_steps, jnp.int32)
+    return schedule.local_epochs * sampling.steps_per_epoch(sizes, schedule.batch_size)
+
+
+def _sum_over_chunks(f: Callable[..., MoveSums], chunk: int, *arrays: Array) -> MoveSums:
+    """Σ f(slice) over slices of `chunk` along the leading axis, the last one short if need be."""
+    whole, rest = divmod(arrays[0].shape[0], chunk)
+    head = [a[: whole * chunk].reshape(whole, chunk, *a.shape[1:]) for a in arrays]
+    if whole == 1:
+        total = f(*(a[0] for a in head))
+    else:
+        zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), jax.eval_shape(f, *(a[0] for a in head)))
+        total, _ = jax.lax.scan(lambda sums, slices: (tree.add(sums, f(*slices)), None), zeros, head)
+    if rest:
+        total = tree.add(total, f(*(a[whole * chunk :] for a in arrays)))
+    return total
+
+
+def evaluate(params: Params, test: Examples, preprocess: Callable, model: Model, batch: int) -> Evaluation:
+    """Accuracy and mean loss over all rows, in batches."""
+    rows = test.y.shape[0]
+
+    def add_batch(sums: Evaluation, start: Array) -> tuple[Evaluation, None]:
+        positions = start + jnp.arange(min(batch, rows))
+        mask = positions < rows
+        chosen = jnp.where(mask, positions, 0)
+        outputs = model.apply(params, preprocess(test.x[chosen], None), None)
+        correct, losses = model.correct(outputs, test.y[chosen]), model.loss(outputs, test.y[chosen])
+        masked = Evaluation(jnp.where(mask, correct, 0).sum(dtype=losses.dtype), jnp.where(mask, losses, 0).sum())
+        return tree.add(sums, masked), None
+
+    zero = jnp.zeros((), jax.tree.leaves(params)[0].dtype)
+    sums, _ = jax.lax.scan(add_batch, Evaluation(zero, zero), jnp.arange(0, rows, batch))
+    return jax.tree.map(lambda total: total / rows, sums)
+
+
+def segment(
+    state: RoundState,
+    method: FederatedMethod,
+    optimizer: ClientOptimizer,
+    data: FederatedData,
+    model: Model,
+    schedule: Schedule,
+    rounds: int,
+) -> tuple[RoundState, tuple[RoundInfo, Evaluation]]:
+    """So many rounds, then one evaluation."""
+
+    def body(state: RoundState, _: None) -> tuple[RoundState, RoundInfo]:
+        return one_round(state, method, optimizer, data, model, schedule)
+
+    state, infos = jax.lax.scan(body, state, length=rounds)
+    return state, (infos, evaluate(state.params, data.test, data.preprocess, model, schedule.eval_batch))
+
+
+def simulate(
+    key: Array,
+    method: FederatedMethod,
+    optimizer: ClientOptimizer,
+    data: FederatedData,
+    model: Model,
+    schedule: Schedule,
+) -> tuple[RoundState, History]:
+    """A whole run as one pure function of the key and of every number in the method and the optimizer.
+
+    Args:
+        key: decides initial parameters, cohorts, data order and noise.
+        method: e.g. `fedcos(0.02)`; its numbers may be traced.
+        optimizer: e.g. `client_sgd(0.01)`; likewise.
+        data: the dataset and who owns it.
+        model: static.
+        schedule: static; with `local_epochs`, pass `schedule.for_data(data)` when the data is traced.
+
+    Returns:
+        The final state, from which a run can go on, and the history.
+    """
+    schedule = schedule.for_data(data)
+    blocks, rest = divmod(schedule.rounds, schedule.eval_every)
+
+    def run_segment(state: RoundState, rounds: int):
+        return segment(state, method, optimizer, data, model, schedule, rounds)
+
+    state = init_state(key, method, model, data.num_clients)
+    state, (infos, evaluations) = jax.lax.scan(
+        lambda state, _: run_segment(state, schedule.eval_every), state, length=blocks
+    )
+    infos = jax.tree.map(jnp.concatenate, infos)
+    if rest:
+        state, (last_infos, last) = run_segment(state, rest)
+        infos = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), infos, last_infos)
+        evaluations = jax.tree.map(lambda a, b: jnp.append(a, b), evaluations, last)
+    return state, History(jnp.cumsum(jnp.array(list(_segments(0, schedule)))), evaluations, infos)
+
+
+def _segments(start: int, schedule: Schedule) -> Iterator[int]:
+    """Lengths of the stretches of rounds between evaluations, from the start round to the last."""
+    while start < schedule.rounds:
+        length = min(schedule.eval_every - start % schedule.eval_every, schedule.rounds - start)
+        yield length
+        start += length
+
+
+_STATIC = ("model", "schedule", "rounds")
+_compiled_init = jax.jit(init_state, static_argnames=("model", "num_clients"))
+_compiled_segment = jax.jit(segment, static_argnames=_STATIC, donate_argnames=("state",))
+
+Progress = Callable[[int, Evaluation], None]
+"""(rounds completed, evaluation) -> None, called on the host after each evaluation."""
+
+
+def run(
+    key: Array,
+    method: FederatedMethod,
+    optimizer: ClientOptimizer,
+    data: FederatedData,
+    model: Model,
+    schedule: Schedule,
+    *,
+    progress: Progress | None = None,
+    state: RoundState | None = None,
+) -> tuple[RoundState, History]:
+    """`simulate`, compiled, in segments between evaluations.
+
+    New numbers in the method or the optimizer do not compile anew, and neither does a new key.
+
+    Args:
+        key, method, optimizer, data, model, schedule: as in `simulate`.
+        progress: called after each evaluation; it only looks on.
+        state: goes on from here (its buffers are given up) to `schedule.rounds` instead of starting from the key.
+
+    Returns:
+        The final state, and the history of the rounds run, on the host.
+    """
+    schedule = schedule.for_data(data)
+    method, optimizer = _as_arrays(method), _as_arrays(optimizer)
+    if state is None:
+        state = _compiled_init(key, method, model=model, num_clients=data.num_clients)
+    completed = int(state.round)
+    require(completed < schedule.rounds, f"the state has {completed} rounds behind it, the schedule {schedule.rounds}")
+    evaluated, outputs = [], []
+    for rounds in _segments(completed, schedule):
+        state, output = _compiled_segment(state, method, optimizer, data, model=model, schedule=schedule, rounds=rounds)
+        completed += rounds
+        evaluated.append(completed)
+        outputs.append(output)
+        if progress is not None:
+            progress(completed, jax.device_get(output[1]))
+    infos, evaluations = zip(*jax.device_get(outputs), strict=True)
+    join = lambda trees, how: jax.tree.map(lambda *leaves: how(leaves), *trees)  # noqa: E731
+    return state, History(np.array(evaluated), join(evaluations, np.stack), join(infos, np.concatenate))
+
+
+def _as_arrays(method):
+    """Numbers as arrays of the default float type, so that 1, 1.0 and an array share one compiled program.
+
+    A plain function becomes a static part: it works, but a new function object compiles anew.
+    """
+    return jax.tree.map(
+        lambda leaf: Partial(leaf) if callable(leaf) else jnp.asarray(leaf, jnp.result_type(float)), method
+    )

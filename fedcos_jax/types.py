@@ -1,0 +1,101 @@
+"""The values that travel between the rooms of the library.
+
+Everything here is a pytree. Functions inside are `jax.tree_util.Partial`s over their hyper-parameters, so a
+method can be passed through `jit` (new values never retrace) and stacked for `vmap` (a sweep).
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import chex
+import jax
+
+Array = jax.Array
+Params = chex.ArrayTree
+Memory = chex.ArrayTree
+Scalar = float | Array
+
+
+class LocalContext(NamedTuple):
+    """What a penalty sees of the world during one client's local training."""
+
+    start: Params
+    """x̂ʳ, the global model the client received."""
+    memory: Memory
+    """What the server told every client (for the cosine penalty: the global direction)."""
+    client: Array
+    """The client's index in the population."""
+
+
+class ServerMove(NamedTuple):
+    """What the server did at the end of a round."""
+
+    update: Params
+    """Σ λ_i (x_i - x̂), the aggregated local moves, before the server optimizer."""
+    move: Params
+    """x̂ʳ⁺ᴷ - x̂ʳ, the move of the global model, after the server optimizer."""
+
+
+class Penalty(NamedTuple):
+    """What a client adds to its loss, and what the server remembers for it between rounds."""
+
+    init: Callable[[Params], Memory]
+    value: Callable[[Params, LocalContext], Array]
+    server_update: Callable[[Memory, ServerMove], Memory]
+
+
+class FederatedMethod(NamedTuple):
+    """A federated method: three orthogonal parts."""
+
+    penalty: Penalty
+    weights: Callable[[Array, Array], Array]
+    """(data sizes [cohort], local steps [cohort]) -> λ [cohort]; the server adds Σ λ_i (x_i - x̂)."""
+    server: Callable[[], Any]
+    """() -> the optax transformation that the server applies to the negated aggregate."""
+
+
+ClientOptimizer = Callable[[Array, Array], Any]
+"""(round, client) -> the optax transformation of that client in that round, started afresh."""
+
+
+class Examples(NamedTuple):
+    """Inputs [rows, ...] in their stored dtype, and labels [rows]."""
+
+    x: Any
+    y: Any
+
+
+class FederatedData(NamedTuple):
+    """A dataset, stored once, and who owns which of its rows.
+
+    The rows of client i are `indices[offsets[i]:offsets[i + 1]]` of `train`.
+    """
+
+    train: Examples
+    test: Examples
+    indices: Array
+    offsets: Array
+    preprocess: Callable[[Array, Array | None], Array]
+    """(stored inputs, key) -> model inputs; the key is None at evaluation."""
+
+    @property
+    def num_clients(self) -> int:
+        return self.offsets.shape[0] - 1
+
+    @property
+    def sizes(self) -> Array:
+        """Rows owned by each client, [clients]."""
+        return self.offsets[1:] - self.offsets[:-1]
+
+
+class RoundState(NamedTuple):
+    """Everything a run needs to continue: the carry of the scan over rounds."""
+
+    key: Array
+    round: Array
+    params: Params
+    server: Any
+    """State of the server optimizer."""
+    memory: Memory
+    steps_taken: Array
+    """Local steps each client has done so far, [clients]: its position in its own stream of epochs."""
