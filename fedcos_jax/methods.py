@@ -175,3 +175,8 @@ def paper_form(
     weights = aggregation.uniform if options.uniform_weights else aggregation.by_size
     server = optimizers.server_sgd(server_lr, server_momentum, damped=options.damped_momentum)
     return FederatedMethod(penalty, Partial(weights), server)
+
+
+def in_paper_form(spec: MethodSpec, options: Options = Options()) -> FederatedMethod:
+    """A method of the paper's tables by its label, in the structure they all share."""
+    return paper_form(**spec.numbers, options=options)

@@ -1,0 +1,1 @@
+"""What the paper ran: one module a table or figure, a runner, and the tables it writes."""

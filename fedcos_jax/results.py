@@ -1,0 +1,43 @@
+"""Results on disk: one JSON file a run, whole or not there."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from fedcos_jax.errors import InvalidInput
+
+
+def write(path: Path, result: dict[str, Any]) -> None:
+    """Writes a result, lists of numbers on one line each; the file appears only when it is complete."""
+    fields = [f"  {json.dumps(name)}: {_layout(value)}" for name, value in result.items()]
+    write_text(path, "{\n" + ",\n".join(fields) + "\n}\n")
+
+
+def _layout(value: Any) -> str:
+    if not isinstance(value, dict):
+        return json.dumps(value, allow_nan=False)
+    fields = [f"    {json.dumps(name)}: {json.dumps(item, allow_nan=False)}" for name, item in value.items()]
+    return "{\n" + ",\n".join(fields) + "\n  }"
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file so that a reader sees the old one or the new one, never a part."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise InvalidInput(f"cannot write {path}: {error.strerror}") from None
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Reads a result."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError) as error:
+        raise InvalidInput(f"cannot read the result {path}: {error}") from None
