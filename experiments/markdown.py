@@ -25,7 +25,9 @@ def render(table: Table, profile: str, folder: Path) -> str:
 
 def _main_rows(table: Table, found: list[Result], *, against_paper: bool) -> list[str]:
     columns = ("paper", "ours", "difference") if against_paper else ("ours",)
-    headings = [f"{setting}: {column}" if against_paper else setting for setting in table.settings for column in columns]
+    headings = [
+        f"{setting}: {column}" if against_paper else setting for setting in table.settings for column in columns
+    ]
     rows = [_row(["Method", *headings]), _row(["---"] + ["---:"] * len(headings))]
     for method in table.methods:
         row = [method]

@@ -9,7 +9,7 @@ from experiments.table import RESULTS, Table, cells, run_cell
 from fedcos_jax import results
 from fedcos_jax.cli import guard
 from fedcos_jax.errors import require, require_at_least
-from fedcos_jax.experiment import parse_value
+from fedcos_jax.experiment import from_text
 
 TABLES: dict[str, Table] = {table.name: table for table in (table2.TABLE,)}
 
@@ -41,11 +41,8 @@ def parser() -> argparse.ArgumentParser:
 
 def reproduce(options: argparse.Namespace) -> None:
     require_at_least(1, seeds=options.seeds)
-    variant = {}
-    for assignment in options.set:
-        name, equals, text = assignment.partition("=")
-        require(bool(equals), f"--set needs NAME=VALUE, got {assignment!r}")
-        variant[name] = parse_value(name, text)
+    require(all("=" in text for text in options.set), f"--set takes NAME=VALUE, got {' '.join(options.set)}")
+    variant = from_text(dict(text.split("=", 1) for text in options.set))
     for table in TABLES.values() if options.table == "all" else [TABLES[options.table]]:
         chosen = list(
             cells(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from fedcos_jax import results
 from fedcos_jax.errors import require_known
-from fedcos_jax.experiment import Config, execute
+from fedcos_jax.experiment import Config, execute, prepare
 from fedcos_jax.methods import in_paper_form, parse
 from fedcos_jax.progress import progress_bar
 
@@ -84,8 +84,9 @@ def run_cell(cell: Cell, folder: Path, data_dir: str | None, *, again: bool, sho
     if path.exists() and not again:
         return results.read(path)
     label = f"{cell.experiment} {cell.config.partition} {cell.config.method} seed {cell.config.seed}"
+    experiment = prepare(cell.config, data_dir, in_paper_form)
     with progress_bar(label, cell.config.rounds, shown=show_progress) as progress:
-        result = execute(cell.config, data_dir=data_dir, progress=progress, build=in_paper_form)
+        result = execute(experiment, progress)
     result = {"experiment": cell.experiment, "profile": cell.profile, "variant": cell.variant, **result}
     results.write(path, result)
     return result

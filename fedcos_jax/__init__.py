@@ -1,7 +1,7 @@
 """FedCos and its peers, simulated with every client at once: a whole run is one compiled program."""
 
 from fedcos_jax.data import federate, load
-from fedcos_jax.errors import InvalidInput
+from fedcos_jax.errors import InputError
 from fedcos_jax.methods import METHODS, fedavg, fedavgm, fedcos, fedopt, fedprox, with_fedcos
 from fedcos_jax.models import Model, from_flax
 from fedcos_jax.optimizers import client_sgd
@@ -16,7 +16,7 @@ __all__ = [
     "FederatedData",
     "FederatedMethod",
     "History",
-    "InvalidInput",
+    "InputError",
     "Model",
     "Penalty",
     "RoundState",

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from fedcos_jax import __version__, results
 from fedcos_jax.data import DATASETS
-from fedcos_jax.errors import InvalidInput, require
-from fedcos_jax.experiment import LEARNING_RATE_SCHEDULES, Config, execute
+from fedcos_jax.errors import InputError, require
+from fedcos_jax.experiment import SETTINGS, Config, execute, from_text, prepare
 from fedcos_jax.methods import METHODS, MethodSpec, Term, parse
 from fedcos_jax.models import MODELS
 from fedcos_jax.partition import PARTITIONS
@@ -27,7 +27,7 @@ def guard(program: str, command: Callable[[argparse.Namespace], None], options: 
     """Runs a command; a user's mistake becomes one line on standard error and exit code 2."""
     try:
         command(options)
-    except InvalidInput as error:
+    except InputError as error:
         print(f"{program}: error: {error}", file=sys.stderr)
         return USER_ERROR
     except KeyboardInterrupt:
@@ -60,56 +60,25 @@ def _add_run(commands) -> None:
   fedcos run --dataset fashion_mnist --data-dir DATA --clients 100 --partition shards2 --fraction 0.1""",
     )
     run.set_defaults(command=run_config)
-    flags = {
-        "scene": [
-            ("dataset", "dataset by name"),
-            ("model", "model by name"),
-            ("partition", "who owns which rows, like sorted, mixed90, shards2, dirichlet0.3"),
-            ("clients", "number of clients"),
-            ("fraction", "share of the clients in a round, in (0, 1]"),
-        ],
-        "schedule": [
-            ("rounds", "rounds of aggregation"),
-            ("local_steps", "local steps of a client in a round"),
-            ("local_epochs", "instead of local steps: passes over the client's own rows"),
-            ("batch_size", "rows of a local step"),
-            ("eval_every", "rounds between evaluations"),
-            ("chunk", "clients trained at once (default: all); changes speed and memory, not results"),
-            ("seed", "seed of everything random"),
-        ],
-        "client optimizer": [
-            ("lr", "learning rate"),
-            ("lr_schedule", f"over rounds: {', '.join(LEARNING_RATE_SCHEDULES)}"),
-            ("lr_decay", "factor a round of the exponential schedule"),
-            ("momentum", "momentum inside a round"),
-            ("weight_decay", "weight decay"),
-        ],
-        "method": [
-            ("method", 'one of `fedcos list`, or as in the paper: "FedOpt(1.5)+FedCos(0.02)"'),
-        ],
-    }
-    defaults = {field.name: field for field in dataclasses.fields(Config)}
-    for title, members in flags.items():
-        group = run.add_argument_group(title)
-        for name, text in members:
-            field = defaults[name]
-            kind = {"int": int, "float": float}.get(str(field.type).split(" ")[0].split("'")[-1].rstrip("'>"), str)
-            shown = "" if field.default is None else f" (default: {field.default})"
-            group.add_argument(_flag(name), type=kind, default=field.default, help=text + shown)
-    for name, entry in METHODS.items():
+    titles = dict.fromkeys(field.metadata["group"] for field in SETTINGS.values())
+    groups = {title: run.add_argument_group(title) for title in titles}
+    for name, field in SETTINGS.items():
+        how = (
+            {"action": "store_const", "const": "true"}
+            if field.type is bool
+            else {"metavar": name.split("_")[-1].upper()}
+        )
+        shown = "" if field.default is None or field.type is bool else f" (default: {field.default})"
+        groups[field.metadata["group"]].add_argument(_flag(name), **how, help=field.metadata["help"] + shown)
+    for entry in METHODS.values():
         if entry.parameter is not None:
-            text = f"the number of {entry.label} (default: {entry.default:g})"
-            if name == "fedcos":
-                text = "strength of FedCos, alone or on top of the method; 0 takes it away"
-            group.add_argument(_flag(entry.parameter), type=float, help=text)
-    group.add_argument("--half-proximal", action="store_true", help="FedProx with the ½ of its own paper")
-    group.add_argument("--damped-momentum", action="store_true", help="FedAvgM as m ← βm + (1-β)Δ, not m ← βm + Δ")
-    group.add_argument("--epsilon", type=float, default=0.0, help="in the cosine penalty; the authors' code has 1e-4")
-    group.add_argument("--before-server", action="store_true", help="direction from before the server optimizer")
-    group.add_argument("--uniform-weights", action="store_true", help="plain mean over clients, not by data size")
+            text = f"the number of {entry.label}" + (
+                ", alone or on top of the method" if entry.label == "FedCos" else ""
+            )
+            groups["method"].add_argument(_flag(entry.parameter), type=float, metavar="NUMBER", help=text)
     output = run.add_argument_group("input and output")
-    output.add_argument("--data-dir", help="folder of the datasets (default: the variable FEDCOS_DATA_DIR)")
-    output.add_argument("--out", type=Path, help="write the result as JSON")
+    output.add_argument("--data-dir", metavar="DIR", help="folder of the datasets (default: variable FEDCOS_DATA_DIR)")
+    output.add_argument("--out", type=Path, metavar="FILE", help="write the result, history included, as JSON")
     output.add_argument("--quiet", action="store_true", help="no progress bar")
 
 
@@ -118,11 +87,12 @@ def _flag(name: str) -> str:
 
 
 def run_config(options: argparse.Namespace) -> None:
-    names = {field.name for field in dataclasses.fields(Config)}
-    config = Config(**{name: value for name, value in vars(options).items() if name in names})
-    config = dataclasses.replace(config, method=resolve_method(options).label)
+    given = {name: text for name, text in vars(options).items() if name in SETTINGS and text is not None}
+    config = Config(**from_text(given))
+    config = dataclasses.replace(config, method=resolve_method(config.method, options).label)
+    experiment = prepare(config, options.data_dir)
     with progress_bar(config.method, config.rounds, shown=not options.quiet) as progress:
-        result = execute(config, data_dir=options.data_dir, progress=progress)
+        result = execute(experiment, progress)
     if options.out is not None:
         results.write(options.out, result)
     print(
@@ -131,14 +101,15 @@ def run_config(options: argparse.Namespace) -> None:
     )
 
 
-def resolve_method(options: argparse.Namespace) -> MethodSpec:
+def resolve_method(label: str, options: argparse.Namespace) -> MethodSpec:
     """The method of the label, with the numbers of the flags."""
-    base, cosine = parse(options.method)
+    base, cosine = parse(label)
     given = {name: getattr(options, entry.parameter) for name, entry in METHODS.items() if entry.parameter is not None}
     for name, value in given.items():
         if value is None or name == "fedcos":
             continue
-        require(name == base.name, f"{_flag(METHODS[name].parameter)} is a number of {METHODS[name].label}, not of {base.label}")
+        flag, owner = _flag(METHODS[name].parameter), METHODS[name].label
+        require(name == base.name, f"{flag} is the number of {owner}, but the method is {base.label}")
         base = Term(name, value)
     strength = given["fedcos"]
     if strength is None:

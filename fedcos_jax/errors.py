@@ -5,30 +5,30 @@ import math
 from collections.abc import Iterable
 
 
-class InvalidInput(ValueError):
+class InputError(ValueError):
     """Something the user gave cannot be used; the message says what was wrong and what is allowed."""
 
 
 def require(condition: bool, message: str) -> None:
-    """Raises InvalidInput with the message unless the condition holds."""
+    """Raises InputError with the message unless the condition holds."""
     if not condition:
-        raise InvalidInput(message)
+        raise InputError(message)
 
 
 def require_known(name: str, allowed: Iterable[str], kind: str) -> None:
-    """Raises InvalidInput unless the name is one of those allowed, suggesting the nearest one."""
+    """Raises InputError unless the name is one of those allowed, suggesting the nearest one."""
     allowed = list(allowed)
     if name not in allowed:
         close = difflib.get_close_matches(name, allowed, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise InvalidInput(f"unknown {kind} {name!r}{hint} (one of: {', '.join(allowed)})")
+        raise InputError(f"unknown {kind} {name!r}{hint} (one of: {', '.join(allowed)})")
 
 
 def require_at_least(minimum: float, **values: object) -> None:
-    """Raises InvalidInput for the first named number that is not finite or is below the minimum.
+    """Raises InputError for the first named number that is not finite or is below the minimum.
 
     Only plain Python numbers are checked: an array may be a tracer, whose value is not known yet.
     """
     for name, value in values.items():
         if isinstance(value, int | float) and not minimum <= value < math.inf:
-            raise InvalidInput(f"{name} must be at least {minimum:g}, got {value:g}")
+            raise InputError(f"{name} must be at least {minimum:g}, got {value:g}")

@@ -4,70 +4,58 @@ import dataclasses
 import math
 import platform
 import time
+import typing
 from collections.abc import Callable
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from fedcos_jax import data, methods, models, optimizers, partition
-from fedcos_jax.errors import require, require_at_least, require_known
+from fedcos_jax.errors import InputError, require_at_least, require_known
 from fedcos_jax.simulate import History, Progress, Schedule, fraction_of, run
-from fedcos_jax.types import ClientOptimizer, FederatedMethod
+from fedcos_jax.types import ClientOptimizer, FederatedData, FederatedMethod
 
 LEARNING_RATE_SCHEDULES = ("constant", "exponential", "cosine")
 
 
+def _setting(default: Any, group: str, text: str) -> Any:
+    return dataclasses.field(default=default, metadata={"group": group, "help": text})
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Config:
-    """Everything that decides a run; the flags of `fedcos run` and the `config` of a result are these fields.
+    """Everything that decides a run: the flags of `fedcos run`, the `config` of a result, the settings of a table."""
 
-    Attributes:
-        dataset, model, partition, method: names, see `fedcos list`.
-        clients: number of clients (the `natural` partition brings its own).
-        rounds: rounds of aggregation.
-        local_steps: local steps of each client in a round.
-        local_epochs: instead of local_steps, passes over the client's own rows.
-        batch_size: rows of a local step.
-        lr: client learning rate.
-        lr_schedule: how it changes over rounds: constant, exponential (times lr_decay each round), cosine (to zero).
-        lr_decay: factor a round of the exponential schedule.
-        momentum, weight_decay: of the client optimizer.
-        fraction: share of the clients that take part in a round.
-        eval_every: rounds between evaluations.
-        chunk: clients trained at once; None for all. Changes speed and memory, not results.
-        seed: of partition, initial parameters, cohorts, data order and dropout.
-        half_proximal: FedProx with the ½ of its own paper.
-        damped_momentum: FedAvgM as m ← βm + (1-β)Δ instead of m ← βm + Δ.
-        epsilon: under the root in the cosine penalty; 0 is the paper's, 1e-4 the authors' code's.
-        before_server: the direction is the aggregated move before the server optimizer.
-        uniform_weights: plain mean over the cohort instead of weights by data size.
-    """
+    dataset: str = _setting("digits", "scene", "dataset by name")
+    model: str = _setting("mlp", "scene", "model by name")
+    partition: str = _setting(
+        "sorted", "scene", "who owns which rows: sorted, mixed90, iid, shards2, dirichlet0.3, ..."
+    )
+    clients: int = _setting(7, "scene", "number of clients; the natural partition brings its own")
+    fraction: float = _setting(1.0, "scene", "share of the clients in a round, in (0, 1]")
 
-    dataset: str = "digits"
-    model: str = "mlp"
-    partition: str = "sorted"
-    clients: int = 7
-    method: str = "FedCos(0.02)"
-    rounds: int = 20
-    local_steps: int = 100
-    local_epochs: int | None = None
-    batch_size: int = 32
-    lr: float = 0.01
-    lr_schedule: str = "constant"
-    lr_decay: float = 0.99
-    momentum: float | None = None
-    weight_decay: float | None = None
-    fraction: float = 1.0
-    eval_every: int = 1
-    chunk: int | None = None
-    seed: int = 0
-    half_proximal: bool = False
-    damped_momentum: bool = False
-    epsilon: float = 0.0
-    before_server: bool = False
-    uniform_weights: bool = False
+    rounds: int = _setting(20, "schedule", "rounds of aggregation")
+    local_steps: int = _setting(50, "schedule", "local steps of a client in a round")
+    local_epochs: int | None = _setting(None, "schedule", "instead of local steps: passes over the client's own rows")
+    batch_size: int = _setting(32, "schedule", "rows of a local step")
+    eval_every: int = _setting(1, "schedule", "rounds between evaluations")
+    chunk: int | None = _setting(None, "schedule", "clients trained at once (None: all); results do not depend on it")
+    seed: int = _setting(0, "schedule", "of partition, initial parameters, cohorts, data order and dropout")
+
+    lr: float = _setting(0.05, "client optimizer", "learning rate")
+    lr_schedule: str = _setting("constant", "client optimizer", f"over rounds: {', '.join(LEARNING_RATE_SCHEDULES)}")
+    lr_decay: float = _setting(0.99, "client optimizer", "factor a round of the exponential schedule")
+    momentum: float | None = _setting(None, "client optimizer", "momentum inside a round")
+    weight_decay: float | None = _setting(None, "client optimizer", "multiple of the parameters added to the gradient")
+
+    method: str = _setting("FedCos(0.02)", "method", 'one of `fedcos list`, or a sum like "FedOpt(1.5)+FedCos(0.02)"')
+    half_proximal: bool = _setting(False, "method", "FedProx with the ½ of its own paper")
+    damped_momentum: bool = _setting(False, "method", "FedAvgM as m ← βm + (1-β)Δ instead of m ← βm + Δ")
+    epsilon: float = _setting(0.0, "method", "under the root of the cosine penalty; the authors' code has 1e-4")
+    before_server: bool = _setting(False, "method", "FedCos's direction from before the server optimizer")
+    uniform_weights: bool = _setting(False, "method", "plain mean over the cohort instead of weights by data size")
 
     @property
     def options(self) -> methods.Options:
@@ -94,27 +82,29 @@ class Config:
             "cosine": lambda: optimizers.cosine_decay(self.rounds),
         }
         schedule = schedules[self.lr_schedule]()
-        return optimizers.client_sgd(
-            self.lr, momentum=self.momentum, weight_decay=self.weight_decay, schedule=schedule
-        )
+        return optimizers.client_sgd(self.lr, momentum=self.momentum, weight_decay=self.weight_decay, schedule=schedule)
 
 
 MethodBuilder = Callable[[methods.MethodSpec, methods.Options], FederatedMethod]
 
 
-def execute(
-    config: Config,
-    *,
-    data_dir: str | None = None,
-    progress: Progress | None = None,
-    build: MethodBuilder = methods.MethodSpec.build,
-) -> dict[str, Any]:
-    """Runs a config and returns its result, ready for JSON.
+class Experiment(NamedTuple):
+    """A checked config with everything it names, ready to run."""
+
+    config: Config
+    method: FederatedMethod
+    optimizer: ClientOptimizer
+    data: FederatedData
+    model: models.Model
+    schedule: Schedule
+
+
+def prepare(config: Config, data_dir: str | None = None, build: MethodBuilder = methods.MethodSpec.build) -> Experiment:
+    """Checks a config and loads what it names; nothing is compiled or trained yet.
 
     Args:
-        config: what to run; checked before anything is computed.
+        config: what to run.
         data_dir: where local datasets are; None for FEDCOS_DATA_DIR.
-        progress: see `simulate.run`.
         build: makes the method from its label; `methods.in_paper_form` lets several labels share one program.
     """
     spec = methods.parse(config.method)
@@ -123,12 +113,18 @@ def execute(
     dataset = data.load(config.dataset, data_dir)
     model = models.build(config.model, dataset.input_shape, dataset.classes)
     ownership = partition.build(config.partition, dataset.train.y, config.clients, config.seed, dataset.groups)
-    schedule = config.schedule(len(ownership.offsets) - 1)
-    federated = data.federate(dataset, ownership)
+    num_clients = len(ownership.offsets) - 1
+    schedule = config.schedule(num_clients)
+    config = dataclasses.replace(config, method=spec.label, clients=num_clients)
+    return Experiment(config, method, optimizer, data.federate(dataset, ownership), model, schedule)
+
+
+def execute(experiment: Experiment, progress: Progress | None = None) -> dict[str, Any]:
+    """Runs an experiment and returns its result, ready for JSON; progress as in `simulate.run`."""
+    config = experiment.config
     started = time.perf_counter()
-    _, history = run(jax.random.key(config.seed), method, optimizer, federated, model, schedule, progress=progress)
+    _, history = run(jax.random.key(config.seed), *experiment[1:], progress=progress)
     seconds = time.perf_counter() - started
-    config = dataclasses.replace(config, method=spec.label, clients=federated.num_clients)
     return {
         **{name: getattr(config, name) for name in ("dataset", "model", "partition", "method", "seed", "rounds")},
         **summary(history),
@@ -175,22 +171,29 @@ def versions() -> dict[str, str]:
     }
 
 
-def parse_value(name: str, text: str) -> Any:
-    """Reads the text of a Config field as its type."""
-    fields = {field.name: field for field in dataclasses.fields(Config)}
-    require_known(name, fields, "setting")
-    kind = str(fields[name].type)
-    if text.lower() == "none":
-        require("None" in kind, f"{name} needs a value")
+SETTINGS = {field.name: field for field in dataclasses.fields(Config)}
+
+
+def from_text(settings: dict[str, str]) -> dict[str, Any]:
+    """Config fields given as text, each read as its type."""
+    for name in settings:
+        require_known(name, SETTINGS, "setting")
+    return {name: _read(name, text) for name, text in settings.items()}
+
+
+def _read(name: str, text: str) -> Any:
+    kinds = typing.get_args(SETTINGS[name].type) or (SETTINGS[name].type,)
+    if type(None) in kinds and text.lower() == "none":
         return None
-    for type_name, read in (("bool", _read_bool), ("int", int), ("float", float)):
-        if type_name in kind:
-            try:
-                return read(text)
-            except ValueError:
-                require(False, f"{name} must be of type {type_name}, got {text!r}")
-    return text
+    readers = {int: ("a whole number", int), float: ("a number", float), bool: ("true or false", _read_bool)}
+    if kinds[0] is str:
+        return text
+    wanted, read = readers[kinds[0]]
+    try:
+        return read(text)
+    except (ValueError, KeyError):
+        raise InputError(f"{name.replace('_', ' ')} must be {wanted}, got {text!r}") from None
 
 
 def _read_bool(text: str) -> bool:
-    return {"true": True, "false": False}[text.lower()] if text.lower() in ("true", "false") else bool(int(text))
+    return {"true": True, "false": False}[text.lower()]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from jax.tree_util import Partial
 
 from fedcos_jax import aggregation, optimizers, penalties
-from fedcos_jax.errors import InvalidInput, require_known
+from fedcos_jax.errors import InputError, require_known
 from fedcos_jax.types import FederatedMethod, Scalar
 
 
@@ -55,13 +55,17 @@ def with_fedcos(
 
 
 class Options(NamedTuple):
-    """The either/or choices the paper leaves open; the defaults are the paper's own words."""
+    """The either/or choices between the paper and its authors' code."""
 
     half_proximal: bool = False
     damped_momentum: bool = False
     epsilon: float = 0.0
     before_server: bool = False
     uniform_weights: bool = False
+
+
+PAPER = Options()
+"""The options as the paper words them."""
 
 
 class MethodEntry(NamedTuple):
@@ -78,7 +82,9 @@ class MethodEntry(NamedTuple):
 METHODS: dict[str, MethodEntry] = {
     "fedavg": MethodEntry("FedAvg", None, None, lambda value, o: fedavg()),
     "fedprox": MethodEntry("FedProx", "prox_strength", 0.1, lambda value, o: fedprox(value, half=o.half_proximal)),
-    "fedavgm": MethodEntry("FedAvgM", "server_momentum", 0.5, lambda value, o: fedavgm(value, damped=o.damped_momentum)),
+    "fedavgm": MethodEntry(
+        "FedAvgM", "server_momentum", 0.5, lambda value, o: fedavgm(value, damped=o.damped_momentum)
+    ),
     "fedopt": MethodEntry("FedOpt", "server_lr", 1.5, lambda value, o: fedopt(value)),
     "fedcos": MethodEntry(
         "FedCos",
@@ -117,7 +123,7 @@ class MethodSpec(NamedTuple):
         terms = [term for term in self if term is not None and term.value is not None]
         return {METHODS[term.name].parameter: term.value for term in terms}
 
-    def build(self, options: Options = Options()) -> FederatedMethod:
+    def build(self, options: Options = PAPER) -> FederatedMethod:
         """The method itself."""
         method = METHODS[self.base.name].build(self.base.value, options)
         if self.cosine is not None:
@@ -136,24 +142,24 @@ def parse(label: str) -> MethodSpec:
         return MethodSpec(terms[0])
     if len(terms) == 2 and terms[1].name == "fedcos" and terms[0].name != "fedcos":
         return MethodSpec(terms[0], terms[1]) if terms[0].name != "fedavg" else MethodSpec(terms[1])
-    raise InvalidInput(f"method {label!r} is not of the form METHOD or METHOD+FedCos(strength)")
+    raise InputError(f"method {label!r} is not of the form METHOD or METHOD+FedCos(strength)")
 
 
 def _parse_term(text: str, label: str) -> Term:
     match = re.fullmatch(r"\s*([a-z]+)\s*(?:\(([^()]*)\))?\s*", text.lower())
     if match is None:
-        raise InvalidInput(f"method {label!r} is not of the form METHOD or METHOD(number), like FedCos(0.02)")
+        raise InputError(f"method {label!r} is not of the form METHOD or METHOD(number), like FedCos(0.02)")
     name, number = match.groups()
     require_known(name, METHODS, "method")
     entry = METHODS[name]
     if number is None:
         return Term(name, entry.default)
     if entry.parameter is None:
-        raise InvalidInput(f"method {entry.label} takes no number, got {label!r}")
+        raise InputError(f"method {entry.label} takes no number, got {label!r}")
     try:
         return Term(name, float(number))
     except ValueError:
-        raise InvalidInput(f"{number!r} in method {label!r} is not a number") from None
+        raise InputError(f"{number!r} in method {label!r} is not a number") from None
 
 
 def paper_form(
@@ -162,7 +168,7 @@ def paper_form(
     server_momentum: Scalar = 0.0,
     server_lr: Scalar = 1.0,
     cos_strength: Scalar = 0.0,
-    options: Options = Options(),
+    options: Options = PAPER,
 ) -> FederatedMethod:
     """Every method of the paper's tables as one structure, differing in numbers only.
 
@@ -177,6 +183,6 @@ def paper_form(
     return FederatedMethod(penalty, Partial(weights), server)
 
 
-def in_paper_form(spec: MethodSpec, options: Options = Options()) -> FederatedMethod:
+def in_paper_form(spec: MethodSpec, options: Options = PAPER) -> FederatedMethod:
     """A method of the paper's tables by its label, in the structure they all share."""
     return paper_form(**spec.numbers, options=options)

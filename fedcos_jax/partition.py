@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedcos_jax.errors import InvalidInput, require, require_known
+from fedcos_jax.errors import InputError, require, require_known
 
 
 class Ownership(NamedTuple):
@@ -157,4 +157,4 @@ def _parse(name: str) -> tuple[PartitionEntry, float | None]:
     try:
         return entry, entry.number(digits)
     except ValueError:
-        raise InvalidInput(f"partition {name!r} needs a number behind its name, like {entry.example!r}") from None
+        raise InputError(f"partition {name!r} needs a number behind its name, like {entry.example!r}") from None

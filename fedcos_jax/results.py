@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from fedcos_jax.errors import InvalidInput
+from fedcos_jax.errors import InputError
 
 
 def write(path: Path, result: dict[str, Any]) -> None:
@@ -32,7 +32,7 @@ def write_text(path: Path, text: str) -> None:
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except OSError as error:
-        raise InvalidInput(f"cannot write {path}: {error.strerror}") from None
+        raise InputError(f"cannot write {path}: {error.strerror}") from None
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -40,4 +40,4 @@ def read(path: Path) -> dict[str, Any]:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, json.JSONDecodeError) as error:
-        raise InvalidInput(f"cannot read the result {path}: {error}") from None
+        raise InputError(f"cannot read the result {path}: {error}") from None

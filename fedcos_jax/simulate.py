@@ -136,7 +136,7 @@ def one_round(
             order_key=jax.random.fold_in(order_key, client),
             noise_key=jax.random.fold_in(round_key, client),
         )
-        shapes = dict(max_steps=schedule.local_steps, batch_size=schedule.batch_size)
+        shapes = {"max_steps": schedule.local_steps, "batch_size": schedule.batch_size}
         return train_client(task, data, model, method.penalty, optimizer(state.round, client), **shapes)
 
     def train_chunk(clients: Array, num_steps: Array, weights: Array, positions: Array) -> MoveSums:

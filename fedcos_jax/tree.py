@@ -17,7 +17,7 @@ zeros_like = optax.tree.zeros_like
 
 
 def dot(a: Params, b: Params) -> Array:
-    """<a, b>. A dot product rather than a sum of products: `vmap` then shares an unbatched side instead of copying it."""
+    """<a, b>. Not a sum of products, which under `vmap` would first copy an unbatched side for every client."""
     products = jax.tree.map(lambda x, y: jnp.vdot(x, y, precision=jax.lax.Precision.HIGHEST), a, b)
     return jax.tree.reduce(jnp.add, products)
 

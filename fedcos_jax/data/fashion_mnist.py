@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from fedcos_jax.data.dataset import Dataset, scaled
-from fedcos_jax.errors import InvalidInput, require
+from fedcos_jax.errors import InputError, require
 from fedcos_jax.types import Examples
 
 FOLDER = "fashion_mnist"
@@ -18,7 +18,7 @@ _UNSIGNED_BYTES = 0x08
 def load(data_dir: Path | None) -> Dataset:
     """60,000 training and 10,000 test images of 28x28 bytes; pixels are scaled to [-1, 1] as in the authors' code."""
     if data_dir is None:
-        raise InvalidInput(
+        raise InputError(
             f"fashion_mnist needs its files: set FEDCOS_DATA_DIR or --data-dir to a folder that holds {FOLDER}/*.gz"
         )
     folder = data_dir / FOLDER
@@ -51,7 +51,7 @@ def read_idx(path: Path) -> np.ndarray:
         with gzip.open(path) as stream:
             content = stream.read()
     except (OSError, EOFError, zlib.error) as error:
-        raise InvalidInput(f"{path} is damaged or not gzip ({error}); fetch it again") from None
+        raise InputError(f"{path} is damaged or not gzip ({error}); fetch it again") from None
     require(len(content) >= 4 and content[:3] == bytes([0, 0, _UNSIGNED_BYTES]), f"{path} is not an idx file of bytes")
     start = 4 + 4 * content[3]
     shape = np.frombuffer(content[4:start], ">u4").astype(int)

@@ -1,5 +1,6 @@
 """Layers the models share."""
 
+import math
 from fractions import Fraction
 
 import flax.linen as nn
@@ -24,14 +25,12 @@ def random_mask(key: Array, probability: float, shape: tuple[int, ...]) -> Array
     if threshold in (0, 1):
         return jnp.full(shape, threshold == 1)
     num_digits = threshold.denominator.bit_length() - 1
-    size = 1
-    for dimension in shape:
-        size *= dimension
+    size = math.prod(shape)
     planes = jax.random.bits(key, (num_digits, -(-size // _WORD)), jnp.uint32)
     words = jnp.zeros_like(planes[0])
     for i in range(num_digits):
         words = words | planes[i] if threshold.numerator >> i & 1 else words & planes[i]
-    bits = words[:, None] >> jnp.arange(_WORD, dtype=jnp.uint32) & 1
+    bits = words[:, None] >> jnp.arange(_WORD, dtype=jnp.uint32)[None, :] & 1
     return bits.reshape(-1)[:size].reshape(shape).astype(bool)
 
 
