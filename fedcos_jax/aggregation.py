@@ -19,6 +19,7 @@ def by_size(sizes: Array, num_steps: Array) -> Array:
     Returns:
         λ, [cohort].
     """
+    sizes = sizes.astype(jnp.result_type(float))
     return sizes / jnp.sum(sizes)
 
 

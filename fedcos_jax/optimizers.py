@@ -43,7 +43,8 @@ def _exponential(decay: Scalar, round: Array) -> Scalar:
 
 
 def _cosine_decay(rounds: Scalar, round: Array) -> Scalar:
-    return 0.5 * (1 + jnp.cos(jnp.pi * jnp.minimum(round / jnp.asarray(rounds), 1)))
+    progress = jnp.minimum(round.astype(jnp.result_type(float)) / rounds, 1)
+    return 0.5 * (1 + jnp.cos(jnp.pi * progress))
 
 
 def client_sgd(

@@ -96,8 +96,8 @@ def _cosine_value(strength: Scalar, epsilon: Scalar, params: Params, context: Lo
     direction: Direction = context.memory
     move = tree.sub(params, context.start)
     has_direction = direction.length > 0
-    softening = epsilon / jnp.square(jnp.where(has_direction, direction.length, 1))
-    squared_length = tree.squared_norm(move) + softening.astype(direction.length.dtype)
+    softening = jnp.sqrt(jnp.asarray(epsilon, direction.length.dtype)) / jnp.where(has_direction, direction.length, 1)
+    squared_length = tree.squared_norm(move) + jnp.square(softening)
     defined = has_direction & (squared_length > 0) & jnp.isfinite(squared_length)
     cos = tree.dot(move, direction.unit) * jax.lax.rsqrt(jnp.where(defined, squared_length, 1))
     return of_client(strength, context.client) * (1 - jnp.where(defined, cos, 1))

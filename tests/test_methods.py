@@ -1,0 +1,241 @@
+"""Every method of the registry against NumPy float64, and the properties all methods share."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from problems import SOFTMAX_REGRESSION, gaussian_data
+from reference import Reference
+
+from fedcos_jax import (
+    Schedule,
+    client_sgd,
+    fedavg,
+    fedavgm,
+    fedcos,
+    fedopt,
+    fedprox,
+    optimizers,
+    run,
+    sampling,
+    simulate,
+    with_fedcos,
+)
+from fedcos_jax.errors import InputError
+from fedcos_jax.methods import METHODS, MethodSpec, Options, Term, in_paper_form, parse
+from fedcos_jax.simulate import init_state, one_round
+
+KEY = jax.random.key(3)
+COHORT = jax.jit(sampling.cohort, static_argnums=(1, 2))
+EPOCH_BATCH = jax.jit(sampling.epoch_batch, static_argnums=3)
+SCHEDULE = Schedule(rounds=5, local_steps=4, batch_size=3)
+PARTIAL = Schedule(rounds=6, local_steps=3, batch_size=4, cohort=2)
+
+REFERENCES = {
+    "FedAvg": Reference(),
+    "FedProx(0.1)": Reference(prox=0.1),
+    "FedAvgM(0.5)": Reference(server_momentum=0.5),
+    "FedOpt(1.5)": Reference(server_lr=1.5),
+    "FedCos(0.3)": Reference(cos=0.3),
+    "FedProx(0.1)+FedCos(0.3)": Reference(prox=0.1, cos=0.3),
+    "FedAvgM(0.5)+FedCos(0.3)": Reference(server_momentum=0.5, cos=0.3),
+    "FedOpt(1.5)+FedCos(0.3)": Reference(server_lr=1.5, cos=0.3),
+}
+OPTION_REFERENCES = [
+    ("FedProx(0.1)", Options(half_proximal=True), Reference(prox=0.05)),
+    ("FedAvgM(0.5)", Options(damped_momentum=True), Reference(server_momentum=0.5, damped=True)),
+    ("FedCos(0.3)", Options(epsilon=1e-4), Reference(cos=0.3, epsilon=1e-4)),
+    ("FedAvg", Options(uniform_weights=True), Reference(uniform=True)),
+    (
+        "FedAvgM(0.5)+FedCos(0.3)",
+        Options(before_server=True, damped_momentum=True),
+        Reference(server_momentum=0.5, damped=True, cos=0.3, before_server=True),
+    ),
+]
+
+
+def library_trajectory(method, optimizer, data, schedule):
+    """The global parameters after each round as vectors (b, then w), from the library."""
+    schedule = schedule.for_data(data)
+    step = jax.jit(lambda s: one_round(s, method, optimizer, data, SOFTMAX_REGRESSION, schedule)[0])
+    state = init_state(KEY, method, SOFTMAX_REGRESSION, data.num_clients)
+    vectors = []
+    for _ in range(schedule.rounds):
+        state = step(state)
+        vectors.append(np.concatenate([np.ravel(state.params["b"]), np.ravel(state.params["w"])]))
+    return vectors
+
+
+def reference_trajectory(reference, data, schedule):
+    """The same from NumPy, fed with the library's cohorts and batches (which test_sampling checks)."""
+    schedule = schedule.for_data(data)
+    cohort_key, order_key, _ = jax.random.split(init_state(KEY, fedavg(), SOFTMAX_REGRESSION, 4).key, 3)
+    offsets = np.asarray(data.offsets)
+    rows_of = {i: np.asarray(data.indices)[offsets[i] : offsets[i + 1]] for i in range(data.num_clients)}
+
+    def steps(client):
+        if schedule.local_epochs is None:
+            return schedule.local_steps
+        return schedule.local_epochs * -(-len(rows_of[client]) // schedule.batch_size)
+
+    cohorts = []
+    for r in range(schedule.rounds):
+        key = jax.random.fold_in(cohort_key, r)
+        cohort = np.asarray(COHORT(key, data.num_clients, schedule.cohort)).tolist()
+        cohorts.append((cohort, [steps(client) for client in cohort]))
+
+    def batches(client, step):
+        key = jax.random.fold_in(order_key, client)
+        positions, mask = EPOCH_BATCH(key, len(rows_of[client]), step, schedule.batch_size)
+        return np.asarray(positions)[np.asarray(mask)]
+
+    start = SOFTMAX_REGRESSION.init(KEY)
+    x, y = np.asarray(data.train.x), np.asarray(data.train.y)
+    return reference.run(np.asarray(start["w"]), np.asarray(start["b"]), x, y, rows_of, cohorts, batches)
+
+
+def assert_agree(method, reference, schedule=SCHEDULE, optimizer=None):
+    data = gaussian_data()
+    ours = library_trajectory(method, optimizer or client_sgd(0.1), data, schedule)
+    np.testing.assert_allclose(ours, reference_trajectory(reference, data, schedule), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("schedule", [SCHEDULE, PARTIAL], ids=["all clients", "cohorts of 2"])
+@pytest.mark.parametrize("label", REFERENCES)
+def test_equals_numpy(x64, label, schedule):
+    assert_agree(parse(label).build(), REFERENCES[label], schedule)
+
+
+@pytest.mark.parametrize(("label", "options", "reference"), OPTION_REFERENCES, ids=[str(o[:2]) for o in OPTION_REFERENCES])
+def test_options_equal_numpy(x64, label, options, reference):
+    assert_agree(parse(label).build(options), reference)
+    assert_agree(in_paper_form(parse(label), options), reference)
+
+
+def test_every_registered_method_has_a_reference():
+    assert {parse(label).base.name for label in REFERENCES} == set(METHODS)
+
+
+def test_per_client_numbers_equal_numpy(x64):
+    strengths, rates = np.array([0.0, 0.1, 0.5, 0.3]), np.array([0.1, 0.02, 0.3, 0.05])
+    prox = np.array([0.2, 0.0, 0.1, 0.4])
+    method = with_fedcos(fedprox(prox), strengths)
+    reference = Reference(prox=prox, cos=strengths, lr=rates)
+    assert_agree(method, reference, PARTIAL, client_sgd(rates))
+
+
+@pytest.mark.parametrize(
+    ("schedule", "factors"),
+    [
+        (optimizers.exponential(0.5), [1, 0.5, 0.25, 0.125, 0.0625]),
+        (optimizers.cosine_decay(4), [1, 0.5 + 0.5**1.5, 0.5, 0.5 - 0.5**1.5, 0]),
+    ],
+    ids=["exponential", "cosine"],
+)
+def test_client_optimizer_equals_numpy(x64, schedule, factors):
+    optimizer = client_sgd(0.1, momentum=0.9, weight_decay=0.01, schedule=schedule)
+    reference = Reference(cos=0.3, momentum=0.9, weight_decay=0.01, lr_factor=factors)
+    assert_agree(fedcos(0.3), reference, SCHEDULE, optimizer)
+
+
+def test_local_epochs_equal_numpy(x64):
+    assert_agree(fedcos(0.3), REFERENCES["FedCos(0.3)"], Schedule(rounds=4, local_epochs=2, batch_size=4))
+
+
+LABELS = list(REFERENCES)
+
+
+def final_params(method, key=KEY, schedule=SCHEDULE, rate=0.1):
+    return run(key, method, client_sgd(rate), gaussian_data(), SOFTMAX_REGRESSION, schedule)[0].params
+
+
+def assert_trees_close(a, b, tolerance=1e-6):
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance), a, b)
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_history_is_finite(label):
+    _, history = run(KEY, parse(label).build(), client_sgd(0.1), gaussian_data(), SOFTMAX_REGRESSION, PARTIAL)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(history))
+    assert history.rounds.global_move.min() > 0
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_compiled_equals_eager(label):
+    data, method = gaussian_data(), parse(label).build()
+    schedule = Schedule(rounds=2, local_steps=2, batch_size=3).for_data(data)
+    with jax.disable_jit():
+        state = init_state(KEY, method, SOFTMAX_REGRESSION, data.num_clients)
+        for _ in range(2):
+            state, _ = one_round(state, method, client_sgd(0.1), data, SOFTMAX_REGRESSION, schedule)
+    assert_trees_close(final_params(method, schedule=schedule), state.params)
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_stacked_methods_vmapped_equal_a_loop(label):
+    spec, keys = parse(label), jax.random.split(KEY, 3)
+    scaled = [MethodSpec(*(t and t._replace(value=t.value and t.value * f) for t in spec)) for f in (0.5, 1, 1.5)]
+    built = [jax.tree.map(jnp.asarray, s.build()) for s in scaled]
+    data = gaussian_data()
+
+    def params(key, method):
+        return simulate(key, method, client_sgd(0.1), data, SOFTMAX_REGRESSION, SCHEDULE)[0].params
+
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *built)
+    together = jax.jit(jax.vmap(params))(keys, stacked)
+    for i, method in enumerate(built):
+        assert_trees_close(jax.tree.map(lambda leaf, i=i: leaf[i], together), final_params(method, keys[i]))
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        fedprox(0.0),
+        fedavgm(0.0),
+        fedavgm(0.0, damped=True),
+        fedopt(1.0),
+        fedcos(0.0),
+        with_fedcos(fedprox(0), 0),
+        in_paper_form(parse("FedAvg")),
+    ],
+)
+def test_degenerate_numbers_give_fedavg(method):
+    assert_trees_close(final_params(method), final_params(fedavg()))
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_paper_form_equals_the_lean_method(label):
+    spec = parse(label)
+    assert_trees_close(final_params(in_paper_form(spec)), final_params(spec.build()))
+
+
+def test_labels_read_and_print():
+    assert parse("fedopt(1.5) + fedcos(0.02)").label == "FedOpt(1.5)+FedCos(0.02)"
+    assert parse("FedAvg+FedCos(0.02)").label == "FedCos(0.02)"
+    assert parse("FEDPROX") == MethodSpec(Term("fedprox", 0.1))
+    for label in REFERENCES:
+        assert parse(label).label == label
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        ("fedfoo", "unknown method 'fedfoo'"),
+        ("FedAvg(3)", "takes no number"),
+        ("FedCos(x)", "'x' in method"),
+        ("FedCos(0.1", "not of the form"),
+        ("FedCos+FedAvg", "not of the form"),
+        ("FedCos+FedCos", "not of the form"),
+        ("", "not of the form"),
+    ],
+)
+def test_bad_labels(label, message):
+    with pytest.raises(InputError, match=message):
+        parse(label)
+
+
+@pytest.mark.parametrize("build", [fedcos, fedprox, fedavgm, fedopt, client_sgd])
+@pytest.mark.parametrize("number", [-0.1, float("nan"), float("inf")])
+def test_numbers_out_of_range(build, number):
+    with pytest.raises(InputError, match="must be at least 0"):
+        build(number)

@@ -1,0 +1,180 @@
+"""The run: chunks, segments, resuming, keys and compilation leave the numbers alone."""
+
+import dataclasses
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from problems import SOFTMAX_REGRESSION, gaussian_data
+
+from fedcos_jax import Model, Schedule, client_sgd, fedcos, fedopt, run, simulate, with_fedcos
+from fedcos_jax.errors import InputError
+from fedcos_jax.simulate import _compiled_segment, evaluate, fraction_of
+from fedcos_jax.types import Examples, Penalty
+
+KEY = jax.random.key(7)
+METHOD, OPTIMIZER = with_fedcos(fedopt(1.2), 0.2), client_sgd(0.1)
+SIZES = (4, 7, 6, 9, 5)
+SCHEDULE = Schedule(rounds=7, local_steps=3, batch_size=3, cohort=4, eval_every=3)
+
+
+def run_small(schedule=SCHEDULE, **options):
+    return run(KEY, METHOD, OPTIMIZER, gaussian_data(SIZES), SOFTMAX_REGRESSION, schedule, **options)
+
+
+def assert_same(a, b):
+    chex.assert_trees_all_equal(jax.device_get(a), jax.device_get(b))
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 4])
+def test_chunks_do_not_change_the_result(x64, chunk):
+    whole = run_small()
+    chunked = run_small(dataclasses.replace(SCHEDULE, chunk=chunk))
+    chex.assert_trees_all_close(chunked[1], whole[1], rtol=1e-9, atol=1e-12)
+    chex.assert_trees_all_close(chunked[0].params, whole[0].params, rtol=1e-9, atol=1e-12)
+
+
+def test_run_equals_the_pure_function(x64):
+    data = gaussian_data(SIZES)
+    pure = jax.jit(lambda key: simulate(key, METHOD, OPTIMIZER, data, SOFTMAX_REGRESSION, SCHEDULE))(KEY)
+    compiled = run_small()
+    chex.assert_trees_all_close(pure[1], compiled[1], rtol=1e-9, atol=1e-12)
+    chex.assert_trees_all_close(pure[0].params, compiled[0].params, rtol=1e-9, atol=1e-12)
+
+
+def test_progress_only_looks_on():
+    seen = []
+    state, history = run_small(progress=lambda completed, evaluation: seen.append((completed, evaluation.accuracy)))
+    silent_state, silent_history = run_small()
+    assert_same((state.params, history), (silent_state.params, silent_history))
+    assert [completed for completed, _ in seen] == [3, 6, 7]
+    assert [accuracy for _, accuracy in seen] == history.evaluation.accuracy.tolist()
+
+
+def test_history_has_every_round_and_every_evaluation():
+    _, history = run_small()
+    assert history.evaluated.tolist() == [3, 6, 7]
+    assert history.evaluation.accuracy.shape == (3,)
+    assert all(column.shape == (7,) for column in history.rounds)
+
+
+def test_evaluating_more_often_changes_nothing_else():
+    state, history = run_small(dataclasses.replace(SCHEDULE, eval_every=1))
+    other_state, other_history = run_small()
+    chex.assert_trees_all_close(state.params, other_state.params, rtol=1e-6)
+    chex.assert_trees_all_close(history.rounds, other_history.rounds, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(history.evaluation.loss[[2, 5, 6]], other_history.evaluation.loss, rtol=1e-6)
+
+
+def test_resumed_equals_uninterrupted():
+    whole_state, whole = run_small(dataclasses.replace(SCHEDULE, eval_every=1))
+    half = dataclasses.replace(SCHEDULE, eval_every=1, rounds=4)
+    state, first = run_small(half)
+    state, second = run_small(dataclasses.replace(SCHEDULE, eval_every=1), state=state)
+    assert_same(state.params, whole_state.params)
+    joined = jax.tree.map(lambda a, b: np.concatenate([a, b]), first, second)
+    assert_same(joined, whole)
+
+
+def test_resuming_a_finished_run_is_an_error():
+    state, _ = run_small()
+    with pytest.raises(InputError, match="7 rounds behind it"):
+        run_small(state=state)
+
+
+def test_key_decides_everything():
+    assert_same(run_small()[1], run_small()[1])
+    other = run(jax.random.key(8), METHOD, OPTIMIZER, gaussian_data(SIZES), SOFTMAX_REGRESSION, SCHEDULE)
+    assert not np.array_equal(other[1].rounds.train_loss, run_small()[1].rounds.train_loss)
+
+
+def test_new_numbers_do_not_compile_anew():
+    data = gaussian_data(SIZES)
+    schedule = dataclasses.replace(SCHEDULE, eval_every=7)
+    for strength, rate, server, seed in ((0.1, 0.1, 1.5, 0), (0, 1, 1, 1), (jnp.array(0.3), 0.02, 0.5, 2)):
+        method = with_fedcos(fedopt(server), strength)
+        run(jax.random.key(seed), method, client_sgd(rate), data, SOFTMAX_REGRESSION, schedule)
+        compiled = _compiled_segment._cache_size()
+        if seed == 0:
+            first = compiled
+    assert compiled == first
+
+
+def test_plain_functions_make_a_penalty():
+    """A user's own penalty of closures runs, without any wrapping."""
+    pull = Penalty(
+        init=lambda params: (),
+        value=lambda params, context: 0.1 * jnp.sum(jnp.square(params["w"])),
+        server_update=lambda memory, move: memory,
+    )
+    data, schedule = gaussian_data(SIZES), dataclasses.replace(SCHEDULE, rounds=3)
+    args = (OPTIMIZER, data, SOFTMAX_REGRESSION, schedule)
+    weights = run(KEY, fedopt(1.0)._replace(penalty=pull), *args)[0].params["w"]
+    free = run(KEY, fedopt(1.0), *args)[0].params["w"]
+    assert jnp.linalg.norm(weights) < jnp.linalg.norm(free)
+
+
+def test_state_buffers_are_donated():
+    state, _ = run_small(dataclasses.replace(SCHEDULE, rounds=2))
+    run_small(state=state)
+    assert state.params["w"].is_deleted()
+
+
+def test_steps_taken_follow_participation():
+    state, _ = run_small()
+    assert int(state.steps_taken.sum()) == SCHEDULE.rounds * SCHEDULE.cohort * SCHEDULE.local_steps
+
+
+def test_dropout_keys_differ_by_round_client_and_step():
+    """A model whose loss is its noise: every (round, client, step) must draw its own."""
+    model = Model(
+        init=lambda key: jnp.zeros(1),
+        apply=lambda params, x, key: x[:, 0] * 0 + (0 if key is None else jax.random.uniform(key)) + params.sum(),
+        loss=lambda outputs, labels: outputs,
+        correct=lambda outputs, labels: outputs > 0,
+    )
+    draws = {}
+    for steps in (1, 2):
+        schedule = Schedule(rounds=3, local_steps=steps, batch_size=2, cohort=1)
+        _, history = run(KEY, fedcos(0.0), client_sgd(0.0), gaussian_data((5,)), model, schedule)
+        draws[steps] = history.rounds.train_loss
+    assert len(set(draws[1].tolist())) == 3
+    second_steps = 2 * draws[2] - draws[1]
+    assert len({*draws[1].tolist(), *second_steps.tolist()}) == 6
+
+
+def test_evaluation_counts_every_row_once():
+    rng = np.random.default_rng(0)
+    outputs, labels = rng.normal(size=(103, 4)).astype(np.float32), rng.integers(0, 4, 103).astype(np.int32)
+    model = Model(init=lambda key: jnp.zeros(1), apply=lambda params, x, key: x)
+    test = Examples(jnp.asarray(outputs), jnp.asarray(labels))
+    shifted = outputs - outputs.max(1, keepdims=True)
+    log_probabilities = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
+    for batch in (10, 103, 1000):
+        result = evaluate(jnp.zeros(1), test, lambda x, key: x, model, batch)
+        assert float(result.accuracy) == pytest.approx((outputs.argmax(1) == labels).mean())
+        assert float(result.loss) == pytest.approx(-log_probabilities[np.arange(103), labels].mean(), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rounds": 0}, "rounds must be at least 1"),
+        ({"batch_size": 0}, "batch size must be at least 1"),
+        ({"local_steps": 2.5}, "local steps must be a whole number"),
+        ({"cohort": 6}, "6 clients a round are more than the 5"),
+        ({"chunk": 0}, "chunk must be at least 1"),
+    ],
+)
+def test_bad_schedules(changes, message):
+    with pytest.raises(InputError, match=message):
+        run_small(dataclasses.replace(SCHEDULE, **changes))
+
+
+def test_fractions():
+    assert [fraction_of(100, f) for f in (0.1, 0.2, 1.0, 0.001)] == [10, 20, 100, 1]
+    for fraction in (0, -0.1, 1.01, float("nan")):
+        with pytest.raises(InputError, match="must lie in"):
+            fraction_of(100, fraction)
