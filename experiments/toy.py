@@ -44,17 +44,18 @@ def trajectory(
     """The global model after each round, [1 + rounds, 2], the start included."""
     data = _as_data(problem)
     model = _as_model(problem)
-    schedule = Schedule(rounds=rounds, local_steps=steps, batch_size=1).for_data(data)
+    shapes = Schedule(rounds=rounds, local_steps=steps, batch_size=1).shapes(data)
     optimizer = client_sgd(learning_rate)
 
     def body(state, _):
-        state, _ = one_round(state, method, optimizer, data, model, schedule)
+        state, _ = one_round(state, method, optimizer, data, model, shapes)
         return state, state.params
 
     @jax.jit
     def run(key: Array) -> Array:
         state = init_state(key, method, model, data.num_clients)
-        return jnp.concatenate([state.params[None], jax.lax.scan(body, state, length=rounds)[1]])
+        _, path = jax.lax.scan(body, state, length=rounds)
+        return jnp.concatenate([jnp.asarray(problem.start)[None], path])
 
     return np.asarray(run(jax.random.key(0)))
 
@@ -74,7 +75,7 @@ def _as_model(problem: Quadratics) -> Model:
     matrices, centers = jnp.asarray(problem.matrices), jnp.asarray(problem.centers)
 
     def apply(params: Array, clients: Array, key: Array | None) -> Array:
-        offsets = params - centers[clients]
+        offsets = params[None] - centers[clients]
         return 0.5 * jnp.einsum("bi,bij,bj->b", offsets, matrices[clients], offsets)
 
     return Model(

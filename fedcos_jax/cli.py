@@ -104,19 +104,18 @@ def run_config(options: argparse.Namespace) -> None:
 def resolve_method(label: str, options: argparse.Namespace) -> MethodSpec:
     """The method of the label, with the numbers of the flags."""
     base, cosine = parse(label)
-    given = {name: getattr(options, entry.parameter) for name, entry in METHODS.items() if entry.parameter is not None}
-    for name, value in given.items():
-        if value is None or name == "fedcos":
+    for name, entry in METHODS.items():
+        value = None if entry.parameter is None else getattr(options, entry.parameter)
+        if value is None:
             continue
-        flag, owner = _flag(METHODS[name].parameter), METHODS[name].label
-        require(name == base.name, f"{flag} is the number of {owner}, but the method is {base.label}")
-        base = Term(name, value)
-    strength = given["fedcos"]
-    if strength is None:
-        return MethodSpec(base, cosine)
-    if base.name in ("fedavg", "fedcos"):
-        return MethodSpec(Term("fedcos", strength))
-    return MethodSpec(base, Term("fedcos", strength))
+        if name == "fedcos" and base.name not in ("fedavg", "fedcos"):
+            cosine = Term(name, value)
+        else:
+            flag = _flag(str(entry.parameter))
+            belongs = name in ("fedcos", base.name)
+            require(belongs, f"{flag} is the number of {entry.label}, but the method is {base.label}")
+            base = Term(name, value)
+    return MethodSpec(base, cosine)
 
 
 def list_names(options: argparse.Namespace) -> None:

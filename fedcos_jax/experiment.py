@@ -185,7 +185,11 @@ def _read(name: str, text: str) -> Any:
     kinds = typing.get_args(SETTINGS[name].type) or (SETTINGS[name].type,)
     if type(None) in kinds and text.lower() == "none":
         return None
-    readers = {int: ("a whole number", int), float: ("a number", float), bool: ("true or false", _read_bool)}
+    readers: dict[Any, tuple[str, Callable[[str], Any]]] = {
+        int: ("a whole number", int),
+        float: ("a number", float),
+        bool: ("true or false", _read_bool),
+    }
     if kinds[0] is str:
         return text
     wanted, read = readers[kinds[0]]

@@ -76,7 +76,8 @@ class MethodEntry(NamedTuple):
     parameter: str | None
     """What the number in brackets is (an argument of `paper_form`); None if there is none."""
     default: float | None
-    build: Callable[[Scalar | None, Options], FederatedMethod]
+    build: Callable[..., FederatedMethod]
+    """(number, options) -> method."""
 
 
 METHODS: dict[str, MethodEntry] = {
@@ -105,6 +106,11 @@ class Term(NamedTuple):
     def label(self) -> str:
         return METHODS[self.name].label + (f"({self.value:g})" if self.value is not None else "")
 
+    @property
+    def numbers(self) -> dict[str, float]:
+        parameter = METHODS[self.name].parameter
+        return {} if parameter is None or self.value is None else {parameter: self.value}
+
 
 class MethodSpec(NamedTuple):
     """A method by name, as in the paper's tables: `FedAvg`, `FedProx(0.1)`, `FedOpt(1.5)+FedCos(0.02)`."""
@@ -120,15 +126,14 @@ class MethodSpec(NamedTuple):
     @property
     def numbers(self) -> dict[str, float]:
         """The numbers of the label by name, as `paper_form` takes them."""
-        terms = [term for term in self if term is not None and term.value is not None]
-        return {METHODS[term.name].parameter: term.value for term in terms}
+        return self.base.numbers | (self.cosine.numbers if self.cosine is not None else {})
 
     def build(self, options: Options = PAPER) -> FederatedMethod:
         """The method itself."""
         method = METHODS[self.base.name].build(self.base.value, options)
         if self.cosine is not None:
             method = with_fedcos(
-                method, self.cosine.value, epsilon=options.epsilon, before_server=options.before_server
+                method, self.numbers["cos_strength"], epsilon=options.epsilon, before_server=options.before_server
             )
         if options.uniform_weights:
             method = method._replace(weights=Partial(aggregation.uniform))

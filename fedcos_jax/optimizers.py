@@ -75,7 +75,7 @@ def _client_sgd(
     client: Array,
 ) -> optax.GradientTransformation:
     step_size = of_client(learning_rate, client) * schedule(round)
-    sgd = optax.sgd(step_size, momentum=momentum)  # type: ignore[arg-type]
+    sgd = optax.sgd(step_size, momentum=momentum)
     if weight_decay is None:
         return sgd
     return optax.chain(optax.add_decayed_weights(weight_decay), sgd)
@@ -117,8 +117,8 @@ def server_sgd(learning_rate: Scalar = 1.0, momentum: Scalar | None = None, *, d
 
 
 def _momentum_server(learning_rate: Scalar, momentum: Scalar) -> optax.GradientTransformation:
-    return optax.sgd(learning_rate, momentum=momentum)  # type: ignore[arg-type]
+    return optax.sgd(learning_rate, momentum=momentum)
 
 
 def _damped_server(learning_rate: Scalar, momentum: Scalar) -> optax.GradientTransformation:
-    return optax.chain(damped_momentum(momentum), optax.scale_by_learning_rate(learning_rate))  # type: ignore[arg-type]
+    return optax.chain(damped_momentum(momentum), optax.scale_by_learning_rate(learning_rate))

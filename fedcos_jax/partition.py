@@ -140,7 +140,8 @@ def build(name: str, labels: np.ndarray, clients: int, seed: int, groups: np.nda
     """
     entry, number = _parse(name)
     if entry.build is None:
-        require(groups is not None, "this dataset has no clients of its own; choose another partition than 'natural'")
+        if groups is None:
+            raise InputError("this dataset has no clients of its own; choose another partition than 'natural'")
         return natural(groups)
     arguments = () if number is None else (number,)
     return entry.build(labels, clients, np.random.default_rng(seed), *arguments)

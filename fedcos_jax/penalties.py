@@ -113,8 +113,10 @@ def _chain_init(penalties: tuple[Penalty, ...], params: Params) -> Memory:
 
 
 def _chain_value(penalties: tuple[Penalty, ...], params: Params, context: LocalContext) -> Array:
-    values = [p.value(params, context._replace(memory=m)) for p, m in zip(penalties, context.memory, strict=True)]
-    return sum(values, start=jnp.zeros(()))
+    total = jnp.zeros(())
+    for penalty, memory in zip(penalties, context.memory, strict=True):
+        total += penalty.value(params, context._replace(memory=memory))
+    return total
 
 
 def _chain_update(penalties: tuple[Penalty, ...], memory: Memory, move: ServerMove) -> Memory:

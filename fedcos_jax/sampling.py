@@ -4,10 +4,15 @@ Nothing is stored: a shuffled order is a keyed bijection evaluated only where it
 100,000 clients costs one step counter each.
 """
 
+from typing import TypeVar
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from fedcos_jax.types import Array
+
+IntArray = TypeVar("IntArray", Array, np.ndarray)
 
 _MIXING_ROUNDS = 8
 """Rounds of the Feistel network; with 8 all 120 orders of five rows come out equally often (a test counts them)."""
@@ -72,7 +77,7 @@ def cohort(key: Array, population: int, size: int) -> Array:
     return permuted(key, population, jnp.arange(size))
 
 
-def steps_per_epoch(rows: Array, batch_size: int) -> Array:
+def steps_per_epoch(rows: IntArray, batch_size: int) -> IntArray:
     """Mini-batches in one pass over so many rows, the short last one included."""
     return -(-rows // batch_size)
 

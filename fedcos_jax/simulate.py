@@ -32,16 +32,33 @@ from fedcos_jax.types import (
 )
 
 
+class Shapes(NamedTuple):
+    """The static shapes of a round: what a compiled program depends on besides the model and the data's shapes."""
+
+    max_steps: int
+    """Local steps of the client that takes most."""
+    local_epochs: int | None
+    batch_size: int
+    cohort: int
+    chunk: int
+    eval_batch: int
+
+    def num_steps(self, sizes: Array) -> Array:
+        """Local steps of clients with so many rows, [cohort]."""
+        if self.local_epochs is None:
+            return jnp.full(sizes.shape, self.max_steps, jnp.int32)
+        return self.local_epochs * sampling.steps_per_epoch(sizes, self.batch_size)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """The shapes of a run; everything here is static, everything else may be traced.
+    """How long a run is and how it is divided.
 
     Attributes:
         rounds: rounds of aggregation.
         local_steps: K, steps of each client in a round.
+        local_epochs: instead of K steps, so many passes of each client over its own rows.
         batch_size: rows of a local step.
-        local_epochs: instead of K steps, so many passes of each client over its own rows;
-            `local_steps` is then the number of steps of the largest client (see `for_data`).
         cohort: clients in a round, drawn without replacement; None for all.
         eval_every: rounds between evaluations; the last round is always evaluated.
         eval_batch: test rows evaluated at once.
@@ -50,8 +67,8 @@ class Schedule:
 
     rounds: int
     local_steps: int = 1
-    batch_size: int
     local_epochs: int | None = None
+    batch_size: int
     cohort: int | None = None
     eval_every: int = 1
     eval_batch: int = 2000
@@ -63,17 +80,17 @@ class Schedule:
                 require(isinstance(value, int), f"{name.replace('_', ' ')} must be a whole number, got {value!r}")
                 require_at_least(1, **{name.replace("_", " "): value})
 
-    def for_data(self, data: FederatedData) -> "Schedule":
-        """Checks the schedule against the data and fills in what depends on it."""
+    def shapes(self, data: FederatedData) -> Shapes:
+        """The shapes of a round with this data; its offsets must be concrete if `local_epochs` is given."""
         population = data.num_clients
-        cohort = population if self.cohort is None else self.cohort
+        cohort = self.cohort or population
         require(cohort <= population, f"{cohort} clients a round are more than the {population} there are")
-        chunk = min(self.chunk or cohort, cohort)
-        steps = self.local_steps
+        max_steps = self.local_steps
         if self.local_epochs is not None:
-            largest = int(np.max(np.diff(np.asarray(data.offsets))))
-            steps = self.local_epochs * sampling.steps_per_epoch(largest, self.batch_size)
-        return dataclasses.replace(self, cohort=cohort, chunk=chunk, local_steps=steps)
+            largest = np.diff(np.asarray(data.offsets)).max()
+            max_steps = self.local_epochs * int(sampling.steps_per_epoch(largest, self.batch_size))
+        chunk = min(self.chunk or cohort, cohort)
+        return Shapes(max_steps, self.local_epochs, self.batch_size, cohort, chunk, self.eval_batch)
 
 
 def fraction_of(population: int, fraction: float) -> int:
@@ -93,7 +110,7 @@ class Evaluation(NamedTuple):
 class History(NamedTuple):
     """What a run leaves: per evaluation [evaluations], and per round [rounds]."""
 
-    evaluated: Array
+    evaluated: Array | np.ndarray
     """Rounds completed at each evaluation, [evaluations]."""
     evaluation: Evaluation
     rounds: RoundInfo
@@ -119,13 +136,13 @@ def one_round(
     optimizer: ClientOptimizer,
     data: FederatedData,
     model: Model,
-    schedule: Schedule,
+    shapes: Shapes,
 ) -> tuple[RoundState, RoundInfo]:
     """One pass of Algorithm 1: choose the cohort S, train it, aggregate, update the direction."""
     cohort_key, order_key, noise_key = jax.random.split(state.key, 3)
-    cohort = sampling.cohort(jax.random.fold_in(cohort_key, state.round), data.num_clients, schedule.cohort)
+    cohort = sampling.cohort(jax.random.fold_in(cohort_key, state.round), data.num_clients, shapes.cohort)
     sizes = data.sizes[cohort]
-    num_steps = _num_steps(sizes, schedule)
+    num_steps = shapes.num_steps(sizes)
     round_key = jax.random.fold_in(noise_key, state.round)
 
     def train(client: Array, num_steps: Array) -> tuple[Params, Array]:
@@ -136,15 +153,22 @@ def one_round(
             order_key=jax.random.fold_in(order_key, client),
             noise_key=jax.random.fold_in(round_key, client),
         )
-        shapes = {"max_steps": schedule.local_steps, "batch_size": schedule.batch_size}
-        return train_client(task, data, model, method.penalty, optimizer(state.round, client), **shapes)
+        return train_client(
+            task,
+            data,
+            model,
+            method.penalty,
+            optimizer(state.round, client),
+            max_steps=shapes.max_steps,
+            batch_size=shapes.batch_size,
+        )
 
     def train_chunk(clients: Array, num_steps: Array, weights: Array, positions: Array) -> MoveSums:
         moves, losses = jax.vmap(train)(clients, num_steps)
         return sum_moves(moves, losses, weights, positions)
 
-    positions = jnp.arange(schedule.cohort)
-    sums = _sum_over_chunks(train_chunk, schedule.chunk, cohort, num_steps, method.weights(sizes, num_steps), positions)
+    positions = jnp.arange(shapes.cohort)
+    sums = _sum_over_chunks(train_chunk, shapes.chunk, cohort, num_steps, method.weights(sizes, num_steps), positions)
 
     # optax descends along gradients; the aggregated move points downhill already.
     descent, server = method.server().update(tree.scale(-1, sums.update), state.server, state.params)
@@ -158,13 +182,7 @@ def one_round(
         memory=method.penalty.server_update(state.memory, ServerMove(sums.update, global_move)),
         steps_taken=state.steps_taken.at[cohort].add(num_steps),
     )
-    return next_state, round_info(sums, global_move, schedule.cohort)
-
-
-def _num_steps(sizes: Array, schedule: Schedule) -> Array:
-    if schedule.local_epochs is None:
-        return jnp.full(sizes.shape, schedule.local_steps, jnp.int32)
-    return schedule.local_epochs * sampling.steps_per_epoch(sizes, schedule.batch_size)
+    return next_state, round_info(sums, global_move, shapes.cohort)
 
 
 def _sum_over_chunks(f: Callable[..., MoveSums], chunk: int, *arrays: Array) -> MoveSums:
@@ -205,16 +223,16 @@ def segment(
     optimizer: ClientOptimizer,
     data: FederatedData,
     model: Model,
-    schedule: Schedule,
+    shapes: Shapes,
     rounds: int,
 ) -> tuple[RoundState, tuple[RoundInfo, Evaluation]]:
     """So many rounds, then one evaluation."""
 
     def body(state: RoundState, _: None) -> tuple[RoundState, RoundInfo]:
-        return one_round(state, method, optimizer, data, model, schedule)
+        return one_round(state, method, optimizer, data, model, shapes)
 
     state, infos = jax.lax.scan(body, state, length=rounds)
-    return state, (infos, evaluate(state.params, data.test, data.preprocess, model, schedule.eval_batch))
+    return state, (infos, evaluate(state.params, data.test, data.preprocess, model, shapes.eval_batch))
 
 
 def simulate(
@@ -233,16 +251,16 @@ def simulate(
         optimizer: e.g. `client_sgd(0.01)`; likewise.
         data: the dataset and who owns it.
         model: static.
-        schedule: static; with `local_epochs`, pass `schedule.for_data(data)` when the data is traced.
+        schedule: static.
 
     Returns:
         The final state, from which a run can go on, and the history.
     """
-    schedule = schedule.for_data(data)
+    shapes = schedule.shapes(data)
     blocks, rest = divmod(schedule.rounds, schedule.eval_every)
 
     def run_segment(state: RoundState, rounds: int):
-        return segment(state, method, optimizer, data, model, schedule, rounds)
+        return segment(state, method, optimizer, data, model, shapes, rounds)
 
     state = init_state(key, method, model, data.num_clients)
     state, (infos, evaluations) = jax.lax.scan(
@@ -264,9 +282,8 @@ def _segments(start: int, schedule: Schedule) -> Iterator[int]:
         start += length
 
 
-_STATIC = ("model", "schedule", "rounds")
 _compiled_init = jax.jit(init_state, static_argnames=("model", "num_clients"))
-_compiled_segment = jax.jit(segment, static_argnames=_STATIC, donate_argnames=("state",))
+_compiled_segment = jax.jit(segment, static_argnames=("model", "shapes", "rounds"), donate_argnames=("state",))
 
 Progress = Callable[[int, Evaluation], None]
 """(rounds completed, evaluation) -> None, called on the host after each evaluation."""
@@ -295,7 +312,7 @@ def run(
     Returns:
         The final state, and the history of the rounds run, on the host.
     """
-    schedule = schedule.for_data(data)
+    shapes = schedule.shapes(data)
     method, optimizer = _as_arrays(method), _as_arrays(optimizer)
     if state is None:
         state = _compiled_init(key, method, model=model, num_clients=data.num_clients)
@@ -303,7 +320,7 @@ def run(
     require(completed < schedule.rounds, f"the state has {completed} rounds behind it, the schedule {schedule.rounds}")
     evaluated, outputs = [], []
     for rounds in _segments(completed, schedule):
-        state, output = _compiled_segment(state, method, optimizer, data, model=model, schedule=schedule, rounds=rounds)
+        state, output = _compiled_segment(state, method, optimizer, data, model=model, shapes=shapes, rounds=rounds)
         completed += rounds
         evaluated.append(completed)
         outputs.append(output)

@@ -5,15 +5,15 @@ method can be passed through `jit` (new values never retrace) and stacked for `v
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import chex
 import jax
 
-Array = jax.Array
-Params = chex.ArrayTree
-Memory = chex.ArrayTree
-Scalar = float | Array
+Array: TypeAlias = jax.Array
+Params: TypeAlias = chex.ArrayTree
+Memory: TypeAlias = chex.ArrayTree
+Scalar: TypeAlias = float | Array
 
 
 class LocalContext(NamedTuple):

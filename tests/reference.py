@@ -54,10 +54,8 @@ class Reference:
             step = update
             if self.server_momentum is not None:
                 beta = self.server_momentum
-                if momentum is None:
-                    momentum = update
-                else:
-                    momentum = beta * momentum + ((1 - beta) if self.damped else 1) * update
+                share_of_new = 1 - beta if self.damped else 1
+                momentum = update if momentum is None else beta * momentum + share_of_new * update
                 step = momentum
             direction = update if self.before_server else self.server_lr * step
             weights = weights + self.server_lr * step

@@ -56,8 +56,8 @@ OPTION_REFERENCES = [
 
 def library_trajectory(method, optimizer, data, schedule):
     """The global parameters after each round as vectors (b, then w), from the library."""
-    schedule = schedule.for_data(data)
-    step = jax.jit(lambda s: one_round(s, method, optimizer, data, SOFTMAX_REGRESSION, schedule)[0])
+    shapes = schedule.shapes(data)
+    step = jax.jit(lambda s: one_round(s, method, optimizer, data, SOFTMAX_REGRESSION, shapes)[0])
     state = init_state(KEY, method, SOFTMAX_REGRESSION, data.num_clients)
     vectors = []
     for _ in range(schedule.rounds):
@@ -68,7 +68,7 @@ def library_trajectory(method, optimizer, data, schedule):
 
 def reference_trajectory(reference, data, schedule):
     """The same from NumPy, fed with the library's cohorts and batches (which test_sampling checks)."""
-    schedule = schedule.for_data(data)
+    shapes = schedule.shapes(data)
     cohort_key, order_key, _ = jax.random.split(init_state(KEY, fedavg(), SOFTMAX_REGRESSION, 4).key, 3)
     offsets = np.asarray(data.offsets)
     rows_of = {i: np.asarray(data.indices)[offsets[i] : offsets[i + 1]] for i in range(data.num_clients)}
@@ -81,7 +81,7 @@ def reference_trajectory(reference, data, schedule):
     cohorts = []
     for r in range(schedule.rounds):
         key = jax.random.fold_in(cohort_key, r)
-        cohort = np.asarray(COHORT(key, data.num_clients, schedule.cohort)).tolist()
+        cohort = np.asarray(COHORT(key, data.num_clients, shapes.cohort)).tolist()
         cohorts.append((cohort, [steps(client) for client in cohort]))
 
     def batches(client, step):
@@ -106,7 +106,9 @@ def test_equals_numpy(x64, label, schedule):
     assert_agree(parse(label).build(), REFERENCES[label], schedule)
 
 
-@pytest.mark.parametrize(("label", "options", "reference"), OPTION_REFERENCES, ids=[str(o[:2]) for o in OPTION_REFERENCES])
+@pytest.mark.parametrize(
+    ("label", "options", "reference"), OPTION_REFERENCES, ids=[str(o[:2]) for o in OPTION_REFERENCES]
+)
 def test_options_equal_numpy(x64, label, options, reference):
     assert_agree(parse(label).build(options), reference)
     assert_agree(in_paper_form(parse(label), options), reference)
@@ -163,11 +165,11 @@ def test_history_is_finite(label):
 @pytest.mark.parametrize("label", LABELS)
 def test_compiled_equals_eager(label):
     data, method = gaussian_data(), parse(label).build()
-    schedule = Schedule(rounds=2, local_steps=2, batch_size=3).for_data(data)
+    schedule = Schedule(rounds=2, local_steps=2, batch_size=3)
     with jax.disable_jit():
         state = init_state(KEY, method, SOFTMAX_REGRESSION, data.num_clients)
         for _ in range(2):
-            state, _ = one_round(state, method, client_sgd(0.1), data, SOFTMAX_REGRESSION, schedule)
+            state, _ = one_round(state, method, client_sgd(0.1), data, SOFTMAX_REGRESSION, schedule.shapes(data))
     assert_trees_close(final_params(method, schedule=schedule), state.params)
 
 

@@ -53,7 +53,9 @@ def test_gradient_turns_towards_the_direction():
         np.testing.assert_allclose(cosine_at(move, [3, 0, 0])[1], 0, atol=1e-7)
 
 
-@pytest.mark.parametrize(("move", "direction"), [([0, 0, 0], [3, 0, 0]), ([1, 2, 3], [0, 0, 0]), ([0, 0, 0], [0, 0, 0])])
+@pytest.mark.parametrize(
+    ("move", "direction"), [([0, 0, 0], [3, 0, 0]), ([1, 2, 3], [0, 0, 0]), ([0, 0, 0], [0, 0, 0])]
+)
 def test_undefined_angle_is_no_penalty(move, direction):
     value, gradient = cosine_at(move, direction)
     assert value == 0

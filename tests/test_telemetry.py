@@ -17,7 +17,9 @@ def measure(moves, weights, chunks=1):
     losses = jnp.arange(len(moves), dtype=jnp.result_type(float))
     parts = [
         sum_moves({"a": m[:, :2], "b": m[:, 2:].reshape(-1, 2, 2)}, loss, w, p)
-        for m, loss, w, p in zip(*(jnp.array_split(x, chunks) for x in (moves, losses, weights, positions)), strict=True)
+        for m, loss, w, p in zip(
+            *(jnp.array_split(x, chunks) for x in (moves, losses, weights, positions)), strict=True
+        )
     ]
     sums = parts[0]
     for part in parts[1:]:

@@ -52,7 +52,7 @@ def from_flax(module: nn.Module, input_shape: tuple[int, ...], input_dtype: str 
 
     def apply(params: Params, x: Array, key: Array | None) -> Array:
         rngs = None if key is None else {"dropout": key}
-        return module.apply({"params": params}, x, train=key is not None, rngs=rngs)
+        return jnp.asarray(module.apply({"params": params}, x, train=key is not None, rngs=rngs))
 
     return Model(init, apply)
 

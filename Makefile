@@ -1,0 +1,52 @@
+# Everything runs in its own environment, made on first use from the pins of requirements.txt.
+
+PYTHON ?= python3.11
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+READY   = $(VENV)/.ready
+
+PROFILE ?= quick
+SEEDS   ?= 1
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test lint format reproduce-tables reproduce-figures bench notebooks clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
+
+setup: $(READY) ## create the environment in .venv
+
+$(READY): requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $(READY)
+
+test: $(READY) ## run all tests
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: $(READY) ## check style and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(READY) ## rewrite the code in the project's style
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+reproduce-tables: $(READY) ## the paper's tables; PROFILE=paper for the paper's data and schedule, SEEDS=3 for mean ± std
+	$(BIN)/python -m experiments.reproduce tables --profile $(PROFILE) --seeds $(SEEDS)
+
+reproduce-figures: $(READY) ## the paper's figures; PROFILE as above
+	$(BIN)/python -m experiments.reproduce figures --profile $(PROFILE)
+
+bench: $(READY) ## what FedCos costs, and samples/s beside this machine's own limit
+	$(BIN)/python -m benchmarks.penalty_cost
+
+notebooks: $(READY) ## run the notebooks from a clean kernel
+	$(BIN)/python -m pytest tests/test_notebooks.py
+
+clean: ## remove the environment and caches
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
