@@ -1,6 +1,6 @@
 # Everything runs in its own environment, made on first use from the pins of requirements.txt.
 
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 READY   = $(VENV)/.ready
