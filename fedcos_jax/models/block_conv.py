@@ -1,0 +1,157 @@
+"""Convolution for CPUs: blocks of output pixels as one matrix product, with the max-pooling folded in.
+
+A convolution with few channels is a matrix product with a tiny side, which a CPU runs far below its speed, and under
+`vmap` over clients XLA turns it into a grouped convolution, which it runs slower still. Here the output is cut into
+blocks of bh x bw pixels. The input, cut into blocks of the same grid (space to depth), then needs only a small kernel
+of gh x gw blocks, whose taps are copies of the true kernel, shifted and padded with zeros:
+
+    patches [rows, gh·gw · bh·bw·in]  @  kernel [gh·gw · bh·bw·in, bh·bw·out]
+
+It multiplies more numbers, some of them zeros, but in products of a good shape, with few copies of the input. The
+columns are ordered by their place in the pooling window, so that max-pooling is a maximum of contiguous slices.
+"""
+
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from fedcos_jax.types import Array
+
+Pair = tuple[int, int]
+
+_NARROW_PRODUCT = 24
+"""A product with this many columns runs at about half the speed of a wide one."""
+_COPY_COST = 8
+"""Copying a number of a patch and adding it back in the gradient costs about as much as this many multiply-adds."""
+
+
+class Blocks(NamedTuple):
+    """How an output is cut into blocks, each pair as (vertical, horizontal)."""
+
+    output: Pair
+    """Pixels of the output before pooling, as far as pooling uses them."""
+    block: Pair
+    """Output pixels of a block; a multiple of the pooling window."""
+    count: Pair
+    """Blocks of the output."""
+    taps: Pair
+    """Input blocks that a block of the output depends on."""
+    strides: Pair
+    pool: int
+
+    @property
+    def input_block(self) -> Pair:
+        return self.block[0] * self.strides[0], self.block[1] * self.strides[1]
+
+
+def cut(input_size: Pair, kernel_shape: tuple[int, ...], strides: Pair, pool: int, width: int) -> Blocks:
+    """Cuts the output of a convolution into blocks one pooling window high and `width` windows wide."""
+    output = tuple((n - k) // s + 1 for n, k, s in zip(input_size, kernel_shape[:2], strides, strict=True))
+    output = tuple(n // pool * pool for n in output)
+    block = (pool, pool * width)
+    count = tuple(-(-n // b) for n, b in zip(output, block, strict=True))
+    reach = tuple((b - 1) * s + k for b, s, k in zip(block, strides, kernel_shape[:2], strict=True))
+    taps = tuple(-(-r // (b * s)) for r, b, s in zip(reach, block, strides, strict=True))
+    return Blocks(output, block, count, taps, strides, pool)  # type: ignore[arg-type]
+
+
+def choose_blocks(input_size: Pair, kernel_shape: tuple[int, ...], strides: Pair, pool: int) -> Blocks:
+    """The cut with the least estimated work."""
+    _, _, in_channels, out_channels = kernel_shape
+
+    def work(blocks: Blocks) -> float:
+        (bh, bw), (ih, iw), (th, tw) = blocks.block, blocks.input_block, blocks.taps
+        rows = blocks.count[0] * blocks.count[1]
+        depth, columns = th * tw * ih * iw * in_channels, bh * bw * out_channels
+        return rows * depth * (columns + _NARROW_PRODUCT + _COPY_COST)
+
+    return min((cut(input_size, kernel_shape, strides, pool, width) for width in (1, 2, 4, 8)), key=work)
+
+
+def block_kernel(kernel: Array, blocks: Blocks) -> Array:
+    """[kh, kw, in, out] -> the kernel between blocks, [taps · input block · in, pool² · (block / pool²) · out]."""
+    (bh, bw), (ih, iw), (th, tw) = blocks.block, blocks.input_block, blocks.taps
+    kh, kw, channels, _ = kernel.shape
+    pool = blocks.pool
+
+    def shifted(y: int, x: int) -> Array:
+        top, left = y * blocks.strides[0], x * blocks.strides[1]
+        return jnp.pad(kernel, ((top, th * ih - kh - top), (left, tw * iw - kw - left), (0, 0), (0, 0)))
+
+    windows = [(i, j) for i in range(0, bh, pool) for j in range(0, bw, pool)]
+    places = [(dy, dx) for dy in range(pool) for dx in range(pool)]
+    columns = jnp.stack([shifted(i + dy, j + dx) for dy, dx in places for i, j in windows], axis=3)
+    by_block = columns.reshape(th, ih, tw, iw, channels, -1).transpose(0, 2, 1, 3, 4, 5)
+    return by_block.reshape(th * tw * ih * iw * channels, -1)
+
+
+def block_patches(x: Array, blocks: Blocks) -> Array:
+    """[batch, height, width, in] -> the input blocks each output block depends on, [batch, count, count, depth]."""
+    (nh, nw), (ih, iw), (th, tw) = blocks.count, blocks.input_block, blocks.taps
+    batch, height, width, channels = x.shape
+    rows, columns = nh + th - 1, nw + tw - 1
+    x = x[:, : rows * ih, : columns * iw]
+    x = jnp.pad(x, ((0, 0), (0, rows * ih - x.shape[1]), (0, columns * iw - x.shape[2]), (0, 0)))
+    deep = x.reshape(batch, rows, ih, columns, iw * channels).transpose(0, 1, 3, 2, 4)
+    deep = deep.reshape(batch, rows, columns, ih * iw * channels)
+    return jnp.concatenate([deep[:, i : i + nh, j : j + nw] for i in range(th) for j in range(tw)], axis=-1)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
+def block_conv(x: Array, kernel: Array, blocks: Blocks) -> Array:
+    """Convolution and max-pooling.
+
+    Args:
+        x: [batch, height, width, in], padded already.
+        kernel: [kh, kw, in, out].
+        blocks: from `choose_blocks`.
+
+    Returns:
+        [batch, output height / pool, output width / pool, out].
+    """
+    return _forward(x, kernel, blocks)[0]
+
+
+def _forward(x: Array, kernel: Array, blocks: Blocks):
+    products = block_patches(x, blocks) @ block_kernel(kernel, blocks)
+    places = jnp.split(products, blocks.pool**2, axis=-1)
+    best = functools.reduce(jnp.maximum, places)
+    return _assemble(best, blocks, kernel.shape[-1]), (x, kernel, places, best)
+
+
+def _backward(blocks: Blocks, residuals, cotangent: Array):
+    x, kernel, places, best = residuals
+    _, disassemble = jax.vjp(lambda b: _assemble(b, blocks, kernel.shape[-1]), best)
+    (grad_best,) = disassemble(cotangent)
+    grad_products = jnp.concatenate(_to_first_best(places, best, grad_best), axis=-1)
+    # Patches are cheaper to cut again than to keep: for wide layers they are many times the input.
+    patches, uncut = jax.vjp(lambda x: block_patches(x, blocks), x)
+    matrix, unfold = jax.vjp(lambda k: block_kernel(k, blocks), kernel)
+    (grad_x,) = uncut(grad_products @ matrix.T)
+    (grad_kernel,) = unfold(jnp.einsum("bhwk,bhwn->kn", patches, grad_products))
+    return grad_x, grad_kernel
+
+
+def _to_first_best(places: list[Array], best: Array, gradient: Array) -> list[Array]:
+    """Sends a gradient to the first of the places that holds the maximum, as `reduce_window` does."""
+    if len(places) == 1:
+        return [gradient]
+    sent, open_ = [], jnp.ones(best.shape, bool)
+    for place in places:
+        chosen = open_ & (place == best)
+        sent.append(jnp.where(chosen, gradient, 0))
+        open_ = open_ & ~chosen
+    return sent
+
+
+def _assemble(best: Array, blocks: Blocks, channels: int) -> Array:
+    """[batch, count, count, windows · out] -> the pooled image, the blocks' overhang cut off."""
+    batch, nh, nw, _ = best.shape
+    windows = blocks.block[1] // blocks.pool
+    image = best.reshape(batch, nh, nw * windows, channels)
+    return image[:, : blocks.output[0] // blocks.pool, : blocks.output[1] // blocks.pool]
+
+
+block_conv.defvjp(_forward, _backward)

@@ -1,0 +1,70 @@
+"""Convolution and max-pooling, computed in the form that suits the platform."""
+
+import functools
+from collections.abc import Sequence
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from fedcos_jax.models.block_conv import block_conv, choose_blocks
+from fedcos_jax.types import Array
+
+Padding = str | Sequence[tuple[int, int]]
+
+
+class Conv(nn.Module):
+    """nn.Conv on [batch, height, width, channels], then max-pooling: same parameters, same values.
+
+    On CPUs both run as one matrix product of blocks of pixels (`block_conv`); on accelerators, as they are.
+    """
+
+    features: int
+    kernel_size: tuple[int, int]
+    strides: tuple[int, int] = (1, 1)
+    padding: Padding = "VALID"
+    use_bias: bool = True
+    pool: int = 1
+    """Side and stride of the max-pooling window; 1 for none."""
+    kernel_init: nn.initializers.Initializer = nn.initializers.lecun_normal()
+    bias_init: nn.initializers.Initializer = nn.initializers.zeros_init()
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        shape = (*self.kernel_size, x.shape[-1], self.features)
+        kernel = self.param("kernel", self.kernel_init, shape)
+        y = conv_pool(x, kernel, strides=self.strides, padding=self.padding, pool=self.pool)
+        # The same bias in a whole window moves its maximum by just that bias.
+        return y + self.param("bias", self.bias_init, (self.features,)).reshape(1, 1, 1, -1) if self.use_bias else y
+
+
+def conv_pool(x: Array, kernel: Array, *, strides: tuple[int, int], padding: Padding, pool: int) -> Array:
+    """Convolution, then max-pooling with windows of pool x pool side by side.
+
+    Args:
+        x: [batch, height, width, in].
+        kernel: [kh, kw, in, out].
+        strides: of the convolution.
+        padding: "VALID", "SAME" or ((top, bottom), (left, right)).
+        pool: 1 for none.
+    """
+    if isinstance(padding, str):
+        padding = jax.lax.padtype_to_pads(x.shape[1:3], kernel.shape[:2], strides, padding)
+    x = jnp.pad(x, ((0, 0), *padding, (0, 0)))
+    blocks = choose_blocks(x.shape[1:3], kernel.shape, strides, pool)
+    return jax.lax.platform_dependent(
+        x,
+        kernel,
+        cpu=functools.partial(block_conv, blocks=blocks),
+        default=functools.partial(_window_conv, strides=strides, pool=pool),
+    )
+
+
+def _window_conv(x: Array, kernel: Array, strides: tuple[int, int], pool: int) -> Array:
+    y = jax.lax.conv_general_dilated(x, kernel, strides, "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+    return max_pool(y, pool)
+
+
+def max_pool(x: Array, pool: int) -> Array:
+    """Maximum over windows of pool x pool side by side; what is left over at the edges is dropped."""
+    return x if pool == 1 else nn.max_pool(x, (pool, pool), strides=(pool, pool))
