@@ -90,7 +90,7 @@ def block_kernel(kernel: Array, blocks: Blocks) -> Array:
 def block_patches(x: Array, blocks: Blocks) -> Array:
     """[batch, height, width, in] -> the input blocks each output block depends on, [batch, count, count, depth]."""
     (nh, nw), (ih, iw), (th, tw) = blocks.count, blocks.input_block, blocks.taps
-    batch, height, width, channels = x.shape
+    batch, channels = x.shape[0], x.shape[-1]
     rows, columns = nh + th - 1, nw + tw - 1
     x = x[:, : rows * ih, : columns * iw]
     x = jnp.pad(x, ((0, 0), (0, rows * ih - x.shape[1]), (0, columns * iw - x.shape[2]), (0, 0)))
