@@ -5,7 +5,8 @@ from fedcos_jax.errors import InputError
 from fedcos_jax.methods import METHODS, fedavg, fedavgm, fedcos, fedopt, fedprox, with_fedcos
 from fedcos_jax.models import Model, from_flax
 from fedcos_jax.optimizers import client_sgd
-from fedcos_jax.simulate import Evaluation, History, Schedule, run, simulate
+from fedcos_jax.schedule import Schedule
+from fedcos_jax.simulate import Evaluation, History, run, simulate
 from fedcos_jax.types import FederatedData, FederatedMethod, Penalty, RoundState
 
 __version__ = "0.1.0"

@@ -14,7 +14,8 @@ import numpy as np
 
 from fedcos_jax import data, methods, models, optimizers, partition
 from fedcos_jax.errors import InputError, require_at_least, require_known
-from fedcos_jax.simulate import History, Progress, Schedule, fraction_of, run
+from fedcos_jax.schedule import Schedule, fraction_of
+from fedcos_jax.simulate import History, Progress, run
 from fedcos_jax.types import ClientOptimizer, FederatedData, FederatedMethod
 
 LEARNING_RATE_SCHEDULES = ("constant", "exponential", "cosine")

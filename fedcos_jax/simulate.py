@@ -4,7 +4,6 @@
 once in segments between evaluations, so that the host can show progress.
 """
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -15,9 +14,10 @@ import optax
 from jax.tree_util import Partial
 
 from fedcos_jax import sampling, tree
-from fedcos_jax.errors import require, require_at_least
+from fedcos_jax.errors import require
 from fedcos_jax.local import LocalTask, train_client
 from fedcos_jax.models import Model
+from fedcos_jax.schedule import Schedule, Shapes
 from fedcos_jax.telemetry import MoveSums, RoundInfo, round_info, sum_moves
 from fedcos_jax.types import (
     Array,
@@ -30,73 +30,6 @@ from fedcos_jax.types import (
     RoundState,
     ServerMove,
 )
-
-
-class Shapes(NamedTuple):
-    """The static shapes of a round: what a compiled program depends on besides the model and the data's shapes."""
-
-    max_steps: int
-    """Local steps of the client that takes most."""
-    local_epochs: int | None
-    batch_size: int
-    cohort: int
-    chunk: int
-    eval_batch: int
-
-    def num_steps(self, sizes: Array) -> Array:
-        """Local steps of clients with so many rows, [cohort]."""
-        if self.local_epochs is None:
-            return jnp.full(sizes.shape, self.max_steps, jnp.int32)
-        return self.local_epochs * sampling.steps_per_epoch(sizes, self.batch_size)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Schedule:
-    """How long a run is and how it is divided.
-
-    Attributes:
-        rounds: rounds of aggregation.
-        local_steps: K, steps of each client in a round.
-        local_epochs: instead of K steps, so many passes of each client over its own rows.
-        batch_size: rows of a local step.
-        cohort: clients in a round, drawn without replacement; None for all.
-        eval_every: rounds between evaluations; the last round is always evaluated.
-        eval_batch: test rows evaluated at once.
-        chunk: clients trained at once; None for the whole cohort. Results do not depend on it.
-    """
-
-    rounds: int
-    local_steps: int = 1
-    local_epochs: int | None = None
-    batch_size: int
-    cohort: int | None = None
-    eval_every: int = 1
-    eval_batch: int = 2000
-    chunk: int | None = None
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if value is not None:
-                require(isinstance(value, int), f"{name.replace('_', ' ')} must be a whole number, got {value!r}")
-                require_at_least(1, **{name.replace("_", " "): value})
-
-    def shapes(self, data: FederatedData) -> Shapes:
-        """The shapes of a round with this data; its offsets must be concrete if `local_epochs` is given."""
-        population = data.num_clients
-        cohort = self.cohort or population
-        require(cohort <= population, f"{cohort} clients a round are more than the {population} there are")
-        max_steps = self.local_steps
-        if self.local_epochs is not None:
-            largest = np.diff(np.asarray(data.offsets)).max()
-            max_steps = self.local_epochs * int(sampling.steps_per_epoch(largest, self.batch_size))
-        chunk = min(self.chunk or cohort, cohort)
-        return Shapes(max_steps, self.local_epochs, self.batch_size, cohort, chunk, self.eval_batch)
-
-
-def fraction_of(population: int, fraction: float) -> int:
-    """The cohort size of a participation fraction, at least one client."""
-    require(0 < fraction <= 1, f"the fraction of clients a round must lie in (0, 1], got {fraction:g}")
-    return max(1, round(fraction * population))
 
 
 class Evaluation(NamedTuple):

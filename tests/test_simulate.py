@@ -11,7 +11,8 @@ from problems import SOFTMAX_REGRESSION, gaussian_data
 
 from fedcos_jax import Model, Schedule, client_sgd, fedcos, fedopt, run, simulate, with_fedcos
 from fedcos_jax.errors import InputError
-from fedcos_jax.simulate import _compiled_segment, evaluate, fraction_of
+from fedcos_jax.schedule import fraction_of
+from fedcos_jax.simulate import _compiled_segment, evaluate
 from fedcos_jax.types import Examples, Penalty
 
 KEY = jax.random.key(7)
