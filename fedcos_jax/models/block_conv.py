@@ -34,7 +34,7 @@ class Blocks(NamedTuple):
     """Pixels of the output before pooling, as far as pooling uses them."""
     block: Pair
     """Output pixels of a block; a multiple of the pooling window."""
-    count: Pair
+    grid: Pair
     """Blocks of the output."""
     taps: Pair
     """Input blocks that a block of the output depends on."""
@@ -48,13 +48,16 @@ class Blocks(NamedTuple):
 
 def cut(input_size: Pair, kernel_shape: tuple[int, ...], strides: Pair, pool: int, width: int) -> Blocks:
     """Cuts the output of a convolution into blocks one pooling window high and `width` windows wide."""
-    output = tuple((n - k) // s + 1 for n, k, s in zip(input_size, kernel_shape[:2], strides, strict=True))
-    output = tuple(n // pool * pool for n in output)
     block = (pool, pool * width)
-    count = tuple(-(-n // b) for n, b in zip(output, block, strict=True))
-    reach = tuple((b - 1) * s + k for b, s, k in zip(block, strides, kernel_shape[:2], strict=True))
-    taps = tuple(-(-r // (b * s)) for r, b, s in zip(reach, block, strides, strict=True))
-    return Blocks(output, block, count, taps, strides, pool)  # type: ignore[arg-type]
+
+    def along(axis: int) -> tuple[int, int, int]:
+        side, stride = kernel_shape[axis], strides[axis]
+        output = ((input_size[axis] - side) // stride + 1) // pool * pool
+        reach = (block[axis] - 1) * stride + side
+        return output, -(-output // block[axis]), -(-reach // (block[axis] * stride))
+
+    output, grid, taps = zip(along(0), along(1), strict=True)
+    return Blocks(output, block, grid, taps, strides, pool)
 
 
 def choose_blocks(input_size: Pair, kernel_shape: tuple[int, ...], strides: Pair, pool: int) -> Blocks:
@@ -63,7 +66,7 @@ def choose_blocks(input_size: Pair, kernel_shape: tuple[int, ...], strides: Pair
 
     def work(blocks: Blocks) -> float:
         (bh, bw), (ih, iw), (th, tw) = blocks.block, blocks.input_block, blocks.taps
-        rows = blocks.count[0] * blocks.count[1]
+        rows = blocks.grid[0] * blocks.grid[1]
         depth, columns = th * tw * ih * iw * in_channels, bh * bw * out_channels
         return rows * depth * (columns + _NARROW_PRODUCT + _COPY_COST)
 
@@ -88,8 +91,8 @@ def block_kernel(kernel: Array, blocks: Blocks) -> Array:
 
 
 def block_patches(x: Array, blocks: Blocks) -> Array:
-    """[batch, height, width, in] -> the input blocks each output block depends on, [batch, count, count, depth]."""
-    (nh, nw), (ih, iw), (th, tw) = blocks.count, blocks.input_block, blocks.taps
+    """[batch, height, width, in] -> the input blocks each output block depends on, [batch, *grid, depth]."""
+    (nh, nw), (ih, iw), (th, tw) = blocks.grid, blocks.input_block, blocks.taps
     batch, channels = x.shape[0], x.shape[-1]
     rows, columns = nh + th - 1, nw + tw - 1
     x = x[:, : rows * ih, : columns * iw]
@@ -147,7 +150,7 @@ def _to_first_best(places: list[Array], best: Array, gradient: Array) -> list[Ar
 
 
 def _assemble(best: Array, blocks: Blocks, channels: int) -> Array:
-    """[batch, count, count, windows · out] -> the pooled image, the blocks' overhang cut off."""
+    """[batch, *grid, windows · out] -> the pooled image, the blocks' overhang cut off."""
     batch, nh, nw, _ = best.shape
     windows = blocks.block[1] // blocks.pool
     image = best.reshape(batch, nh, nw * windows, channels)

@@ -51,7 +51,7 @@ def conv_pool(x: Array, kernel: Array, *, strides: tuple[int, int], padding: Pad
     if isinstance(padding, str):
         padding = jax.lax.padtype_to_pads(x.shape[1:3], kernel.shape[:2], strides, padding)
     x = jnp.pad(x, ((0, 0), *padding, (0, 0)))
-    blocks = choose_blocks(x.shape[1:3], kernel.shape, strides, pool)
+    blocks = choose_blocks((x.shape[1], x.shape[2]), kernel.shape, strides, pool)
     return jax.lax.platform_dependent(
         x,
         kernel,
