@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from fedcos_jax import partition, plot
-from fedcos_jax.data import DATASETS, SOURCES, Dataset, data_directory, load
+from fedcos_jax.data import DATASETS, SOURCES, data_directory, load
 from fedcos_jax.data.sources import describe
 from fedcos_jax.experiment import Config
 
@@ -70,17 +70,16 @@ def prepare_dataset(options: argparse.Namespace) -> None:
     started = time.perf_counter()
     dataset = load(options.name, options.source, options.data_dir)
     seconds = time.perf_counter() - started
-    print(f"{_counts(dataset)} of {_shape(dataset.input_shape)}: ready in {seconds:.1f} s")
+    train, test = len(dataset.train.y), len(dataset.test.y)
+    clients = "" if dataset.groups is None else f", {len(np.unique(dataset.groups)):,} clients"
+    print(
+        f"{dataset.name}: {train:,} training and {test:,} test rows ({train + test:,} in all) "
+        f"of shape {_shape(dataset.input_shape)}, {dataset.classes} classes{clients}; ready in {seconds:.1f} s"
+    )
 
 
 def _shape(shape: tuple[int, ...]) -> str:
     return "x".join(map(str, shape))
-
-
-def _counts(dataset: Dataset) -> str:
-    train, test = len(dataset.train.y), len(dataset.test.y)
-    owners = "" if dataset.groups is None else f" of {dataset.groups.max() + 1:,} clients"
-    return f"{dataset.name}: {train:,} training and {test:,} test rows ({train + test:,}){owners}"
 
 
 def show_partition(options: argparse.Namespace) -> None:
@@ -90,9 +89,7 @@ def show_partition(options: argparse.Namespace) -> None:
     )
     counts = plot.class_counts(dataset.train.y, ownership, dataset.classes)
     title = f"{dataset.name}, {options.partition}, {len(counts):,} clients"
-    for what, numbers in (("rows", counts.sum(axis=1)), ("classes", (counts > 0).sum(axis=1))):
-        spread = f"{numbers.min():,} to {numbers.max():,}, median {np.median(numbers):,.0f}"
-        print(f"{title}: {what} a client {spread}")
     if options.plot is not None:
         plot.draw_partition(counts, title, options.plot)
-        print(f"drawn in {options.plot}")
+    for what, numbers in (("rows", counts.sum(axis=1)), ("classes", (counts > 0).sum(axis=1))):
+        print(f"{title}: {numbers.min():,} to {numbers.max():,} {what} a client, median {np.median(numbers):,.0f}")

@@ -45,8 +45,8 @@ def draw_partition(counts: np.ndarray, title: str, path: Path) -> None:
         norm = PowerNorm(0.5, vmin=0, vmax=counts.max())
         image = axes.imshow(counts.T, norm=norm, aspect="auto", origin="lower", cmap="Blues", interpolation="nearest")
         figure.colorbar(image, label="rows")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    for axis, length in ((axes.xaxis, clients), (axes.yaxis, classes)):
+        axis.set_major_locator(MaxNLocator(nbins=min(length, 20), integer=True))
     try:
         figure.savefig(path, dpi=150)
     except OSError as error:
