@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.tree_util import Partial
 
 from fedcos_jax.data.dataset import scaled
@@ -28,7 +27,7 @@ def crop_and_flip(mean: Sequence[float], deviation: Sequence[float]) -> Callable
 def normalised(mean: Sequence[float], deviation: Sequence[float]) -> Callable[[Array, Array | None], Array]:
     """Preprocessing of byte images: (x/255 - mean) / deviation in each channel."""
     channels = (1, 1, 1, len(mean))
-    return scaled(255.0, np.reshape(mean, channels), np.reshape(deviation, channels))
+    return scaled(255.0, jnp.reshape(jnp.asarray(mean), channels), jnp.reshape(jnp.asarray(deviation), channels))
 
 
 def _augment(normalise: Callable[[Array, Array | None], Array], x: Array, key: Array | None) -> Array:

@@ -51,8 +51,9 @@ def read_idx(path: Path) -> np.ndarray:
         raise InputError(f"{path} is damaged or not gzip ({error}); fetch it again") from None
     require(len(content) >= 4 and content[:3] == bytes([0, 0, _UNSIGNED_BYTES]), f"{path} is not an idx file of bytes")
     start = 4 + 4 * content[3]
+    require(len(content) > start, f"{path} ends inside its header or behind it; fetch it again")
     shape = np.frombuffer(content[4:start], ">u4").astype(int)
-    values = np.frombuffer(content, np.uint8, offset=min(start, len(content)))
+    values = np.frombuffer(content, np.uint8, offset=start)
     require(values.size == shape.prod(), f"{path} holds {values.size} values instead of {shape.prod()}; fetch it again")
     return values.reshape(shape)
 

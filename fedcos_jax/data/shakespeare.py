@@ -147,9 +147,12 @@ def _title(above: Sequence[str]) -> str:
 
 def role_texts(roles: Roles) -> dict[str, str]:
     """The text of each role with more than a window to say, runs of spaces made one, by the name of play and role."""
-    texts = {re.sub(r"\W+", "_", f"{play}_{role}"): " ".join([*said, ""]) for (play, role), said in roles.items()}
-    texts = {name: re.sub(" +", " ", text) for name, text in texts.items()}
-    return {name: text for name, text in texts.items() if len(text) > WINDOW}
+    texts = {}
+    for (play, role), said in roles.items():
+        text = re.sub(" +", " ", " ".join([*said, ""]))
+        if len(text) > WINDOW:
+            texts[re.sub(r"\W+", "_", f"{play}_{role}")] = text
+    return texts
 
 
 def choose(texts: dict[str, str], clients: int = CLIENTS, samples: int = SAMPLES) -> list[str]:

@@ -32,7 +32,7 @@ def read_packed(folder: Path) -> Arrays:
 def _described(array: np.ndarray, part: dict[str, Any], what: str, folder: Path) -> np.ndarray:
     rows = part["rows"]
     require(len(array) == rows, f"{folder} has {len(array)} rows of {what} instead of {rows}; fetch it again")
-    digest = hashlib.sha256(array).hexdigest()
+    digest = hashlib.sha256(array.data).hexdigest()
     require(digest == part[f"sha256_{what}"], f"the {what} in {folder} do not match its manifest; fetch them again")
     return array
 
@@ -41,7 +41,7 @@ def _tiles(sheet: np.ndarray, tiles: list[int]) -> np.ndarray:
     """[rows * side, columns * side, 3] -> [rows * columns, side, side, 3]."""
     rows, columns = tiles
     split = sheet.reshape(rows, SIDE, columns, SIDE, 3).transpose(0, 2, 1, 3, 4)
-    return split.reshape(rows * columns, SIDE, SIDE, 3)
+    return np.ascontiguousarray(split.reshape(rows * columns, SIDE, SIDE, 3))
 
 
 def read_pixel_rows(folder: Path) -> Arrays:

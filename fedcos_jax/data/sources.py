@@ -61,7 +61,7 @@ def load(name: str, source: str = "auto", data_dir: str | os.PathLike | None = N
 
 def parse(name: str) -> tuple[DatasetEntry, list[float]]:
     """The registry's row of a name like `digits` or `synthetic(1,0.5)`, and the numbers in the brackets."""
-    match = re.fullmatch(r"(\w+)(?:\((.*)\))?", name.strip())
+    match = re.fullmatch(r"(\w+)(?:\((.*)\))?", name)
     word, inside = match.groups() if match else (name, None)
     require_known(word, DATASETS, "dataset")
     entry = DATASETS[word]
@@ -84,9 +84,13 @@ def locate(name: str, source: str, data_dir: Path | None) -> Origin | None:
     if source in ("auto", "tfds") and entry.catalogue is not None:
         near = [] if data_dir is None else [data_dir, data_dir / "tensorflow_datasets"]
         if folder := tfds.find(entry.catalogue, [*near, tfds.data_root()]):
-            prepared = cache.entry_path(name, sorted(folder.iterdir()))
-            return Origin(f"TensorFlow Datasets in {folder}", prepared, partial(tfds.read, entry.catalogue, folder))
+            return _from_tfds(entry.catalogue, folder)
     return None
+
+
+def _from_tfds(catalogue: tfds.Catalogue, folder: Path) -> Origin:
+    kept = cache.entry_path(catalogue.name, sorted(folder.iterdir()))
+    return Origin(f"TensorFlow Datasets in {folder}", kept, partial(tfds.read, catalogue, folder))
 
 
 def describe(name: str, data_dir: Path | None) -> str:
@@ -120,10 +124,11 @@ def _fetch(name: str, source: str, data_dir: Path | None) -> Origin:
         raise InputError(f"{name} was not found ({looked}): {alternatives}")
     try:
         tfds.require_preparation()
-        manual = tfds.manual_folder()
-        local = forms.find(name, entry.forms, data_dir) or forms.find(name, entry.forms, manual)
-        found = local or forms.find(name, entry.forms, tfds.download(entry.catalogue))
-        tfds.prepare(entry.catalogue, found.read())
+        near = forms.find(name, entry.forms, data_dir) or forms.find(name, entry.forms, tfds.manual_folder())
+        found = near or forms.find(name, entry.forms, tfds.download(entry.catalogue))
+        if found is None:
+            raise InputError(f"its download in {tfds.manual_folder()} is incomplete")
+        folder = tfds.prepare(entry.catalogue, found.read())
     except InputError as error:
         raise InputError(f"{name} was not found ({looked}) and {error}; or {alternatives}") from None
-    return locate(name, "tfds", data_dir)
+    return _from_tfds(entry.catalogue, folder)

@@ -37,7 +37,9 @@ class ClientModels(NamedTuple):
     """v_k, the mean of the inputs."""
 
 
-def synthetic(alpha: float, beta: float, clients: int = 30, rows: int | None = None, seed: int = 0) -> Dataset:
+def synthetic(
+    alpha: float = 1.0, beta: float = 1.0, clients: int = 30, rows: int | None = None, seed: int = 0
+) -> Dataset:
     """The dataset Synthetic(α, β), with its own clients.
 
     Args:

@@ -13,6 +13,7 @@ import logging
 import os
 import shutil
 import socket
+import tempfile
 import threading
 import urllib.parse
 import urllib.request
@@ -145,24 +146,26 @@ def _png(image: np.ndarray) -> bytes:
 
 def download(catalogue: Catalogue) -> Path:
     """Fetches the originals into TFDS's folder for them, checked; refuses within a second where there is no network."""
-    host = urllib.parse.urlsplit(catalogue.address).netloc
     folder = manual_folder()
     missing = [file for file in catalogue.files if not (folder / file).is_file()]
-    require(not missing or _reachable(catalogue.address), f"{host} cannot be reached to download {catalogue.name}")
-    folder.mkdir(parents=True, exist_ok=True)
+    host = urllib.parse.urlsplit(catalogue.address).hostname
+    require(not missing or _reachable(catalogue.address), f"{host} cannot be reached to download it")
     for file in missing:
-        draft = folder / f".{os.getpid()}" / file
-        draft.parent.mkdir(exist_ok=True)
         try:
-            with urllib.request.urlopen(catalogue.address + file, timeout=30) as response, open(draft, "wb") as stream:
-                shutil.copyfileobj(response, stream)
-            check_file(draft.parent, file)
-            draft.replace(folder / file)
+            _download_file(catalogue.address + file, folder / file)
         except OSError as error:
-            raise InputError(f"downloading {catalogue.address + file} failed ({error}); try again") from None
-        finally:
-            shutil.rmtree(draft.parent, ignore_errors=True)
+            raise InputError(f"downloading {catalogue.address + file} failed ({error})") from None
     return folder
+
+
+def _download_file(address: str, path: Path) -> None:
+    """Under a name of its own until it is complete and checked."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent) as draft:
+        with urllib.request.urlopen(address, timeout=30) as response, open(Path(draft, path.name), "wb") as stream:
+            shutil.copyfileobj(response, stream)
+        check_file(Path(draft), path.name)
+        Path(draft, path.name).replace(path)
 
 
 def _reachable(address: str) -> bool:
