@@ -82,7 +82,8 @@ def _generate(model_key: Array, row_key: Array, spread: Array, owner: np.ndarray
     """The rows of the clients in `owner`, which ascends; memory is that of the rows and one tile."""
     tiles = -(-len(owner) // TILE)
     padded = np.concatenate([owner, np.full(tiles * TILE - len(owner), owner[-1], np.int32)]).reshape(tiles, TILE)
-    models = int(np.max(padded[:, -1] - padded[:, 0])) + 1
+    most = int(np.max(padded[:, -1] - padded[:, 0])) + 1
+    models = 1 << (most - 1).bit_length()  # a power of two, so that similar populations share a compiled program
     x, y = _generate_tiles(model_key, row_key, spread, jnp.asarray(padded), models=models)
     return Examples(x[: len(owner)], np.asarray(y)[: len(owner)])
 
