@@ -141,7 +141,7 @@ def _png(image: np.ndarray) -> bytes:
     from PIL import Image
 
     stream = io.BytesIO()
-    Image.fromarray(image).save(stream, "PNG")
+    Image.fromarray(image).save(stream, "PNG", compress_level=1)
     return stream.getvalue()
 
 
