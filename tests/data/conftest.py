@@ -17,7 +17,7 @@ from fedcos_jax.data import checksums, cifar, load
 
 @pytest.fixture(autouse=True)
 def own_places(monkeypatch, tmp_path):
-    """No test sees the data, the cache or the TFDS folder of this machine unless it asks."""
+    """As everywhere, but inside the test's own folder; and the data of this machine is seen only by asking."""
     monkeypatch.delenv("FEDCOS_DATA_DIR", raising=False)
     monkeypatch.setenv("FEDCOS_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path / "tfds"))
