@@ -1,4 +1,4 @@
-"""The installed command: `fedcos run` and `fedcos list`."""
+"""The installed command: `fedcos run`, `fedcos data`, `fedcos partition` and `fedcos list`."""
 
 import argparse
 import dataclasses
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from fedcos_jax import __version__, results
+from fedcos_jax import __version__, data_commands, results
 from fedcos_jax.data import DATASETS
 from fedcos_jax.errors import InputError, require
 from fedcos_jax.experiment import SETTINGS, Config, execute, from_text, prepare
@@ -41,6 +41,8 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"fedcos {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_run(commands)
+    data_commands.add_data(commands)
+    data_commands.add_partition(commands)
     listing = commands.add_parser("list", help="datasets, models, partitions and methods by name")
     listing.set_defaults(command=list_names)
     return parser

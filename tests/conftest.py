@@ -9,6 +9,14 @@ import pytest
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 
+@pytest.fixture(autouse=True)
+def own_places(monkeypatch, tmp_path_factory):
+    """No test sees or fills the prepared data of this machine."""
+    place = tmp_path_factory.mktemp("prepared")
+    monkeypatch.setenv("FEDCOS_CACHE_DIR", str(place / "cache"))
+    monkeypatch.setenv("TFDS_DATA_DIR", str(place / "tfds"))
+
+
 @pytest.fixture
 def x64():
     """Double precision, for comparisons with NumPy."""

@@ -9,6 +9,7 @@ import pytest
 
 from fedcos_jax import cli
 from fedcos_jax.data import DATA_DIR_VARIABLE
+from fedcos_jax.data.fashion_mnist import FILES
 
 SHORT = ["run", "--quiet", "--rounds", "2", "--local-steps", "3"]
 
@@ -86,7 +87,7 @@ MISTAKES = {
     "not a number": (["--rounds", "many"], "rounds must be a whole number, got 'many'"),
     "no rounds": (["--rounds", "0"], "rounds must be at least 1"),
     "foreign number": (["--method", "FedAvg", "--server-lr", "2"], "--server-lr is the number of FedOpt"),
-    "no data directory": (["--dataset", "fashion_mnist"], DATA_DIR_VARIABLE),
+    "no data directory": (["--dataset", "shakespeare"], DATA_DIR_VARIABLE),
     "missing data directory": (["--dataset", "fashion_mnist", "--data-dir", "nowhere"], "nowhere does not exist"),
     "negative seed": (["--seed", "-1"], "seed must be at least 0"),
 }
@@ -109,6 +110,8 @@ def test_mistakes_get_one_line(capsys, tmp_path, monkeypatch, mistake):
 def test_truncated_file(capsys, tmp_path):
     folder = tmp_path / "fashion_mnist"
     folder.mkdir()
+    for name in FILES:
+        (folder / name).touch()
     whole = gzip.compress(bytes([0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 28, 0, 0, 0, 28]) + bytes(range(256)) * 6 + bytes(32))
     for content, message in ((whole[: len(whole) // 2], "damaged"), (b"not gzip at all", "damaged")):
         (folder / "train-images-idx3-ubyte.gz").write_bytes(content)

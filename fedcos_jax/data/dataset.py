@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
 
+from fedcos_jax.data.forms import Arrays
 from fedcos_jax.partition import Ownership
 from fedcos_jax.types import Array, Examples, FederatedData, Scalar
 
@@ -25,7 +26,17 @@ class Dataset(NamedTuple):
 
     @property
     def input_shape(self) -> tuple[int, ...]:
-        return self.train.x.shape[1:]
+        """Of one example as a model sees it, after preprocessing."""
+        first = jax.ShapeDtypeStruct((1, *self.train.x.shape[1:]), self.train.x.dtype)
+        return jax.eval_shape(lambda x: self.preprocess(x, None), first).shape[1:]
+
+
+def image_dataset(
+    name: str, arrays: Arrays, classes: int, preprocess: Callable[[Array, Array | None], Array]
+) -> Dataset:
+    """A dataset of images that stay bytes until they are preprocessed."""
+    train, test = (Examples(arrays[f"{split}_x"], arrays[f"{split}_y"].astype(np.int32)) for split in ("train", "test"))
+    return Dataset(name, train, test, classes, preprocess)
 
 
 def scaled(largest: Scalar, mean: Scalar, deviation: Scalar) -> Callable[[Array, Array | None], Array]:

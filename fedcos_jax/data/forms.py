@@ -1,0 +1,63 @@
+"""The forms in which a dataset lies on disk, and where to look for them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from fedcos_jax.errors import InputError
+
+Arrays = dict[str, np.ndarray]
+"""A decoded dataset by the names of its parts; of images: train_x, train_y, test_x, test_y."""
+
+
+class Form(NamedTuple):
+    """One way in which a dataset is distributed."""
+
+    summary: str
+    files: tuple[str, ...]
+    """All of them are needed; relative to the folder."""
+    read: Callable[[Path], Arrays]
+    """folder -> arrays, decoded and checked against what was published."""
+    places: tuple[str, ...] = ()
+    """Folders to look in besides DATA/NAME and DATA, relative to DATA or absolute."""
+
+
+class Found(NamedTuple):
+    """A form whose files are all there."""
+
+    form: Form
+    folder: Path
+
+    @property
+    def paths(self) -> list[Path]:
+        return [self.folder / file for file in self.form.files]
+
+    def read(self) -> Arrays:
+        return self.form.read(self.folder)
+
+
+def find(name: str, forms: Sequence[Form], data_dir: Path | None) -> Found | None:
+    """The first form that is complete in one of its folders, or None; some files of a form alone are a mistake."""
+    nearly: tuple[int, Form, Path] | None = None
+    for form in forms:
+        for folder in _folders(name, form, data_dir):
+            present = sum((folder / file).is_file() for file in form.files)
+            if present == len(form.files):
+                return Found(form, folder)
+            if present and (nearly is None or present > nearly[0]):
+                nearly = present, form, folder
+    if nearly is not None:
+        _, form, folder = nearly
+        missing = next(file for file in form.files if not (folder / file).is_file())
+        raise InputError(f"{name} in {folder} is incomplete: {missing} is missing of its {form.summary}")
+    return None
+
+
+def _folders(name: str, form: Form, data_dir: Path | None) -> Iterator[Path]:
+    if data_dir is not None:
+        yield from (data_dir / name, data_dir)
+    for place in form.places:
+        if data_dir is not None or Path(place).is_absolute():
+            yield Path(data_dir or "", place)

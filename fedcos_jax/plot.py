@@ -1,0 +1,53 @@
+"""Pictures of who owns what."""
+
+from pathlib import Path
+
+import numpy as np
+
+from fedcos_jax.errors import InputError, require
+from fedcos_jax.partition import Ownership
+
+_MOST_DOTS = 1500
+FORMATS = (".png", ".pdf", ".svg")
+
+
+def class_counts(labels: np.ndarray, ownership: Ownership, classes: int) -> np.ndarray:
+    """Rows of each class at each client, [clients, classes]."""
+    clients = len(ownership.offsets) - 1
+    owner = np.repeat(np.arange(clients), np.diff(ownership.offsets))
+    cells = owner * classes + np.asarray(labels)[ownership.indices]
+    return np.bincount(cells, minlength=clients * classes).reshape(clients, classes)
+
+
+def draw_partition(counts: np.ndarray, title: str, path: Path) -> None:
+    """Writes the clients x classes picture: dots whose area is the number of rows, or a heat map if they are many.
+
+    Args:
+        counts: rows of each class at each client, [clients, classes].
+        title: above the picture.
+        path: of the image; its ending is the format.
+    """
+    require(path.suffix in FORMATS, f"cannot draw {path.name!r}: the file must end in one of {', '.join(FORMATS)}")
+    from matplotlib.colors import PowerNorm
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    clients, classes = counts.shape
+    figure = Figure(figsize=(min(16, 3 + 0.25 * clients), min(10, 2 + 0.28 * classes)), layout="constrained")
+    axes = figure.add_subplot(title=title, xlabel="client", ylabel="class")
+    if counts.size <= _MOST_DOTS:
+        client, label = np.nonzero(counts)
+        axes.scatter(client, label, s=150 * counts[client, label] / counts.max(), color="tab:blue")
+        axes.set(xlim=(-0.7, clients - 0.3), ylim=(-0.7, classes - 0.3))
+        axes.grid(alpha=0.3)
+    else:
+        # A square root keeps the small clients of a skewed partition visible.
+        norm = PowerNorm(0.5, vmin=0, vmax=counts.max())
+        image = axes.imshow(counts.T, norm=norm, aspect="auto", origin="lower", cmap="Blues", interpolation="nearest")
+        figure.colorbar(image, label="rows")
+    for axis, length in ((axes.xaxis, clients), (axes.yaxis, classes)):
+        axis.set_major_locator(MaxNLocator(nbins=min(length, 20), integer=True))
+    try:
+        figure.savefig(path, dpi=150)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from None
