@@ -10,7 +10,7 @@ SEEDS   ?= 1
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format reproduce-tables reproduce-figures bench notebooks clean
+.PHONY: help setup test lint format reproduce-tables reproduce-figures bench notebooks check-tfds-builtin clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -47,6 +47,11 @@ bench: $(READY) ## what FedCos costs, and samples/s beside this machine's own li
 notebooks: $(READY) ## run the notebooks from a clean kernel
 	$(BIN)/python -m pytest tests/test_notebooks.py
 
+check-tfds-builtin: ## compare our Fashion-MNIST with TFDS's own builder; needs FEDCOS_DATA_DIR, installs TensorFlow apart
+	$(PYTHON) -m venv $(VENV)-tensorflow
+	$(VENV)-tensorflow/bin/pip install --quiet --disable-pip-version-check -e '.[tfds]' tensorflow-cpu
+	$(VENV)-tensorflow/bin/python -m tests.data.builtin_builder
+
 clean: ## remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(VENV)-tensorflow .pytest_cache .ruff_cache .hypothesis build *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
