@@ -1,0 +1,155 @@
+"""Training speed of every model against a plain PyTorch loop over the same clients, the way the paper was run.
+
+`make bench-models` (an environment of its own, with PyTorch). Whole local steps on both sides, in one process, the
+programs taking turns: data access, augmentation, dropout, forward, backward, update; 2 threads.
+
+Columns: training samples/s; ratio to the PyTorch loop; ratio to `vmap` over clients of XLA's own convolution; share of
+the matrix-product limit of this machine that the model's own multiplications make up; working memory of our program.
+"""
+
+import argparse
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+from unittest import mock
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import torch
+
+from benchmarks import torch_models
+from benchmarks.penalty_cost import matmul_limit
+from fedcos_jax import Schedule, client_sgd, fedavg, federate, models, partition, run
+from fedcos_jax.data import Dataset, scaled
+from fedcos_jax.data.augment import crop_and_flip
+from fedcos_jax.data.cifar import DEVIATION, MEAN
+from fedcos_jax.models import conv
+from fedcos_jax.types import Examples, FederatedData
+
+THREADS = 2
+
+
+class Case(NamedTuple):
+    """A model in the scene the paper uses it in."""
+
+    input_shape: tuple[int, ...]
+    classes: int
+    clients: int
+    batch: int
+    steps: int
+    theirs: Callable[[], torch.nn.Module]
+    augmented: bool = False
+
+
+CASES = {
+    "mlp": Case((28, 28), 10, 7, 128, 100, torch_models.mlp),
+    "cnn": Case((32, 32, 3), 10, 5, 128, 20, torch_models.cnn, augmented=True),
+    "cnn_fmnist": Case((28, 28), 10, 10, 64, 20, torch_models.cnn_fmnist),
+    "lstm": Case((80,), 80, 14, 10, 10, torch_models.LSTM),
+    "resnet18": Case((32, 32, 3), 100, 5, 64, 1, lambda: torch_models.resnet18(64, 100), augmented=True),
+}
+
+
+def random_data(case: Case, rows_a_client: int = 1000) -> FederatedData:
+    """Random inputs and labels, shared out evenly."""
+    rng = np.random.default_rng(0)
+    symbols = len(case.input_shape) == 1
+    highest, dtype = (case.classes, np.int32) if symbols else (256, np.uint8)
+
+    def examples(rows: int) -> Examples:
+        return Examples(rng.integers(0, highest, (rows, *case.input_shape), dtype), rng.integers(0, case.classes, rows))
+
+    plain = scaled(255.0, 0.5, 0.5) if not symbols else jax.tree_util.Partial(lambda x, key: x)
+    preprocess = crop_and_flip(MEAN, DEVIATION) if case.augmented else plain
+    dataset = Dataset("random", examples(case.clients * rows_a_client), examples(10), case.classes, preprocess)
+    return federate(dataset, partition.build("iid", dataset.train.y, case.clients, 0))
+
+
+def ours(case: Case, data: FederatedData, model: models.Model, chunk: int | None) -> Iterator[float]:
+    """Seconds of each round, the compilation left out."""
+    state = None
+    for completed in itertools.count(1):
+        schedule = Schedule(rounds=completed, local_steps=case.steps, batch_size=case.batch, chunk=chunk)
+        started = time.perf_counter()
+        state, _ = run(jax.random.key(0), fedavg(), client_sgd(0.01), data, model, schedule, state=state)
+        if completed > 1:
+            yield time.perf_counter() - started
+
+
+def windowed(name: str, case: Case) -> models.Model:
+    """The model on XLA's own convolution, traced anew."""
+    module = models.MODELS[name].module(case.classes)
+    return models.from_flax.__wrapped__(module, case.input_shape)
+
+
+def theirs(case: Case, data: FederatedData) -> Iterator[float]:
+    """Seconds of each round of the PyTorch loop: clients one after another, then the mean of their models."""
+    model = case.theirs().train()
+    x, y = (torch.from_numpy(np.array(array)) for array in data.train)
+    rows = torch.from_numpy(np.array(data.indices)).reshape(case.clients, -1)
+    while True:
+        started = time.perf_counter()
+        start = {name: value.clone() for name, value in model.state_dict().items()}
+        total = {name: torch.zeros_like(value) for name, value in start.items()}
+        for client in range(case.clients):
+            model.load_state_dict(start)
+            torch_models.train(model, x, y, rows[client], case.batch, case.steps, case.augmented)
+            for name, value in model.state_dict().items():
+                total[name] += value / case.clients
+        model.load_state_dict(total)
+        yield time.perf_counter() - started
+
+
+def multiply_adds(name: str, case: Case) -> float:
+    """Of one training sample, as XLA counts them with its own convolution."""
+    with mock.patch.object(conv, "block_conv", side_effect=AssertionError):
+        model = windowed(name, case)
+        x = jax.ShapeDtypeStruct(
+            (case.batch, *case.input_shape), jnp.int32 if len(case.input_shape) == 1 else jnp.float32
+        )
+        y = jax.ShapeDtypeStruct((case.batch,), jnp.int32)
+        key = jax.eval_shape(lambda: jax.random.key(0))
+        gradient = jax.jit(jax.grad(lambda p, x, y, key: model.loss(model.apply(p, x, key), y).mean()))
+        lowered = gradient.trace(jax.eval_shape(model.init, key), x, y, key).lower(lowering_platforms=("tpu",))
+    return lowered.cost_analysis()["flops"] / 2 / case.batch
+
+
+def measure(name: str, case: Case, repeats: int) -> None:
+    """One row of the table."""
+    data = random_data(case)
+    model = models.build(name, case.input_shape, case.classes)
+    timers = {
+        "ours": ours(case, data, model, None),
+        "one client at a time": ours(case, data, model, 1),
+        "torch": theirs(case, data),
+    }
+    if name.startswith(("cnn", "resnet")):
+        timers["vmap of lax.conv"] = ours(case, data, windowed(name, case), None)
+    seconds: dict[str, list[float]] = {label: [] for label in timers}
+    with mock.patch.object(conv, "block_conv", conv.block_conv):
+        for _ in range(repeats + 1):
+            for label, timer in timers.items():
+                seconds[label].append(next(timer))
+    best = {label: min(times[1:]) for label, times in seconds.items()}
+    samples = case.clients * case.batch * case.steps
+    share = samples * multiply_adds(name, case) / min(best["ours"], best["one client at a time"]) / matmul_limit()
+    columns = [f"{name:12}"] + [f"{label}: {samples / value:10,.0f}/s" for label, value in best.items()]
+    print("  ".join(columns), f" of the limit: {share:.0%}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*", default=list(CASES), help=f"of {', '.join(CASES)} (default: all)")
+    parser.add_argument("--repeats", type=int, default=5, help="rounds of each program (default: 5)")
+    options = parser.parse_args()
+    torch.set_num_threads(THREADS)
+    print(f"{os.cpu_count()} cores, PyTorch {torch.__version__} with {THREADS} threads, JAX {jax.__version__}")
+    for name in options.models:
+        measure(name, CASES[name], options.repeats)
+
+
+if __name__ == "__main__":
+    main()
