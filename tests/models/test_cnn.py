@@ -39,7 +39,7 @@ def test_grayscale_images_need_no_channel_axis():
 
 
 def test_torch_initialisation_has_the_fan_in_of_the_window():
-    params = models.build("cnn", (32, 32, 3), 10).init(KEY)
+    params = jax.jit(models.build("cnn", (32, 32, 3), 10).init)(KEY)
     for name, fan_in in (("Conv_0", 5 * 5 * 3), ("Conv_1", 5 * 5 * 6), ("Dense_0", 5 * 5 * 16)):
         bound = fan_in**-0.5
         assert 0.95 * bound < np.abs(params[name]["kernel"]).max() <= bound
@@ -48,7 +48,7 @@ def test_torch_initialisation_has_the_fan_in_of_the_window():
 
 @pytest.mark.parametrize("module", [models.CNN(torch_init=False), models.FMNISTCNN(torch_init=False)])
 def test_flax_initialisation_is_an_option(module):
-    assert not models.from_flax(module, (28, 28)).init(KEY)["Conv_0"]["bias"].any()
+    assert not jax.jit(models.from_flax(module, (28, 28)).init)(KEY)["Conv_0"]["bias"].any()
 
 
 def test_dropout_of_the_fmnist_cnn_acts_in_training_only():

@@ -42,7 +42,7 @@ def test_scores_of_the_next_character():
 
 
 def test_torch_initialisation():
-    params = models.build("lstm", (80,), 80).init(KEY)
+    params = jax.jit(models.build("lstm", (80,), 80).init)(KEY)
     assert params["Embed_0"]["embedding"].std() == pytest.approx(1, abs=0.1)
     for layer in ("LSTMLayer_0", "LSTMLayer_1"):
         for name, leaf in params[layer].items():
@@ -50,7 +50,7 @@ def test_torch_initialisation():
 
 
 def test_flax_initialisation_is_an_option():
-    params = models.from_flax(models.LSTM(torch_init=False), (5,), "int32").init(KEY)
+    params = jax.jit(models.from_flax(models.LSTM(torch_init=False), (5,), "int32").init)(KEY)
     assert not params["LSTMLayer_0"]["bias_ih"].any()
 
 

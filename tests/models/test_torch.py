@@ -83,14 +83,11 @@ CASES = {
 }
 
 
-def in_torchs_layout(params, values):
-    """Values of the parameters as PyTorch's parameters() has them: dense kernels transposed, channels before pixels.
-
-    `params` gives the order in which the layers act, which JAX's transformations replace by that of their names.
-    """
+def in_torchs_layout(paths, params):
+    """The arrays at these paths as PyTorch's parameters() has them: dense kernels transposed, channels before pixels."""
     arrays, channels = [], None
-    for path in flatten_dict(params):
-        array = flatten_dict(values)[path]
+    for path in paths:
+        array = flatten_dict(params)[path]
         if path[-1] == "kernel" and array.ndim == 4:
             channels = array.shape[-1]
             array = array.transpose(3, 2, 0, 1)
@@ -106,6 +103,19 @@ def in_torchs_layout(params, values):
 def assert_close(computed, expected, name):
     error = np.abs(np.asarray(computed) - expected).max()
     assert error <= 1e-4 * np.abs(expected).max(), (name, error)
+
+
+def init(model):
+    """The parameters, and their paths in the order in which the layers act; transformations sort them by name."""
+    paths = []
+
+    @jax.jit
+    def traced(key):
+        params = model.init(key)
+        paths.extend(flatten_dict(params))
+        return params
+
+    return traced(KEY), paths
 
 
 def sample(name, shape):
@@ -124,9 +134,9 @@ def test_outputs_and_gradients_are_pytorchs(name):
     build_theirs, build_ours = CASES[name]
     (ours, shape), theirs = build_ours(), build_theirs().eval()
     x, their_x, y = sample(name, shape)
-    params = ours.init(KEY)
+    params, paths = init(ours)
     named = list(theirs.named_parameters())
-    for (_, parameter), array in zip(named, in_torchs_layout(params, params), strict=True):
+    for (_, parameter), array in zip(named, in_torchs_layout(paths, params), strict=True):
         assert parameter.shape == array.shape
         parameter.data = torch.tensor(np.array(array))
 
@@ -142,5 +152,5 @@ def test_outputs_and_gradients_are_pytorchs(name):
     expected = theirs(torch.tensor(their_x))
     nn.functional.cross_entropy(expected, torch.tensor(y)).backward()
     assert_close(outputs, expected.detach().numpy(), "outputs")
-    for (label, parameter), computed in zip(named, in_torchs_layout(params, gradient), strict=True):
+    for (label, parameter), computed in zip(named, in_torchs_layout(paths, gradient), strict=True):
         assert_close(computed, parameter.grad.numpy(), label)
