@@ -4,7 +4,6 @@ import math
 
 import flax.linen as nn
 
-from fedcos_jax.models.conv import max_pool
 from fedcos_jax.models.layers import Dropout, conv, dense, with_channels
 from fedcos_jax.types import Array
 
@@ -23,7 +22,8 @@ class CNN(nn.Module):
     def __call__(self, x: Array, train: bool = False) -> Array:
         x = with_channels(x)
         for features in (6, 16):
-            x = max_pool(nn.relu(conv(features, 5, x.shape[-1], self.torch_init)(x)), 2)
+            # ReLU is monotone: after the maximum it does the same on a quarter of the elements.
+            x = nn.relu(conv(features, 5, x.shape[-1], self.torch_init, pool=2)(x))
         x = x.reshape(x.shape[0], math.prod(x.shape[1:]))
         for features in (120, 84):
             x = nn.relu(dense(features, x.shape[-1], self.torch_init)(x))
@@ -44,10 +44,10 @@ class FMNISTCNN(nn.Module):
     @nn.compact
     def __call__(self, x: Array, train: bool = False) -> Array:
         x = with_channels(x)
-        x = nn.relu(max_pool(conv(10, 5, x.shape[-1], self.torch_init)(x), 2))
-        x = conv(20, 5, x.shape[-1], self.torch_init)(x)
-        x = Dropout(self.dropout, shared_axes=(1, 2))(x, train)
-        x = nn.relu(max_pool(x, 2))
+        x = nn.relu(conv(10, 5, x.shape[-1], self.torch_init, pool=2)(x))
+        x = conv(20, 5, x.shape[-1], self.torch_init, pool=2)(x)
+        # A whole channel is zeroed or scaled up, so its maxima are too: the order of the two does not matter.
+        x = nn.relu(Dropout(self.dropout, shared_axes=(1, 2))(x, train))
         x = x.reshape(x.shape[0], math.prod(x.shape[1:]))
         x = nn.relu(dense(50, x.shape[-1], self.torch_init)(x))
         x = Dropout(self.dropout)(x, train)

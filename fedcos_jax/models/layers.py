@@ -80,10 +80,11 @@ def conv(
     stride: int = 1,
     padding: int = 0,
     use_bias: bool = True,
+    pool: int = 1,
 ) -> Conv:
     """A square convolution, initialised as PyTorch does (fan_in = size · size · channels) or as flax does."""
     sides = ((padding, padding), (padding, padding))
-    layer = functools.partial(Conv, features, (size, size), (stride, stride), sides, use_bias)
+    layer = functools.partial(Conv, features, (size, size), (stride, stride), sides, use_bias, pool)
     init = torch_uniform(size * size * channels)
     return layer(kernel_init=init, bias_init=init) if torch_init else layer()
 

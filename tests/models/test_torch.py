@@ -84,7 +84,7 @@ CASES = {
 
 
 def in_torchs_layout(paths, params):
-    """The arrays at these paths as PyTorch's parameters() has them: dense kernels transposed, channels before pixels."""
+    """The arrays at these paths as PyTorch has them: dense kernels transposed, channels before pixels."""
     arrays, channels = [], None
     for path in paths:
         array = flatten_dict(params)[path]
