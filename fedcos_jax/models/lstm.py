@@ -54,43 +54,48 @@ class LSTMLayer(nn.Module):
         kernel_ih = self.param("kernel_ih", kernel_init, (x.shape[-1], width))
         kernel_hh = self.param("kernel_hh", kernel_init, (self.hidden, width))
         bias = self.param("bias_ih", bias_init, (width,)) + self.param("bias_hh", bias_init, (width,))
-        return recurrence(x @ kernel_ih + bias[None, None], kernel_hh)
+        return lstm_layer(x, kernel_ih, kernel_hh, bias)
 
 
 @jax.custom_vjp
-def recurrence(projected: Array, kernel: Array) -> Array:
-    """The states of an LSTM layer whose inputs are already projected: one matrix product a step.
+def lstm_layer(x: Array, kernel_ih: Array, kernel_hh: Array, bias: Array) -> Array:
+    """The states of an LSTM layer: all inputs projected in one product, then one product a step.
 
-    (i, f, g, o) = (σ, σ, tanh, σ)(p_t + h_{t-1} W),  c_t = f c_{t-1} + i g,  h_t = o tanh(c_t).
-    The gradient of W is one product after the backward scan; that of `lax.scan` itself adds to W at every step.
+    (i, f, g, o) = (σ, σ, tanh, σ)(x_t W + h_{t-1} U + b),  c_t = f c_{t-1} + i g,  h_t = o tanh(c_t).
+    The gradients of W and U are one product each after the backward scan; differentiating `lax.scan` instead would
+    add to the gradient of U at every step.
 
     Args:
-        projected: p, [steps, batch, 4 · hidden].
-        kernel: W, [hidden, 4 · hidden].
+        x: [steps, batch, features].
+        kernel_ih: W, [features, 4 · hidden].
+        kernel_hh: U, [hidden, 4 · hidden].
+        bias: b, [4 · hidden].
 
     Returns:
         h, [steps, batch, hidden].
     """
-    return _forward(projected, kernel)[0]
+    return _forward(x, kernel_ih, kernel_hh, bias)[0]
 
 
-def _forward(projected: Array, kernel: Array):
-    def step(carry: tuple[Array, Array], p: Array):
+def _forward(x: Array, kernel_ih: Array, kernel_hh: Array, bias: Array):
+    def step(carry: tuple[Array, Array], projected: Array):
         state, cell = carry
-        gates = _activate(p + state @ kernel)
+        gates = _activate(projected + bias[None] + state @ kernel_hh)
         i, f, g, o = jnp.split(gates, GATES, axis=-1)
         cell = f * cell + i * g
         state = o * jnp.tanh(cell)
         return (state, cell), (state, gates, cell)
 
-    start = jnp.zeros((projected.shape[1], kernel.shape[0]), projected.dtype)
+    steps, batch, _ = x.shape
+    projected = (_rows(x) @ kernel_ih).reshape(steps, batch, -1)
+    start = jnp.zeros((batch, kernel_hh.shape[0]), projected.dtype)
     states, gates, cells = jax.lax.scan(step, (start, start), projected)[1]
-    return states, (kernel, states, gates, cells)
+    return states, (x, kernel_ih, kernel_hh, states, gates, cells)
 
 
-def _backward(saved: tuple[Array, ...], d_states: Array) -> tuple[Array, Array]:
-    kernel, states, gates, cells = saved
-    transposed = kernel.T
+def _backward(saved: tuple[Array, ...], d_states: Array) -> tuple[Array, ...]:
+    x, kernel_ih, kernel_hh, states, gates, cells = saved
+    transposed = kernel_hh.T
 
     def step(carry: tuple[Array, Array], at_step: tuple[Array, ...]):
         d_state, d_cell = carry
@@ -105,17 +110,22 @@ def _backward(saved: tuple[Array, ...], d_states: Array) -> tuple[Array, Array]:
             d_cell * i * (1 - g**2),
             d_state * squashed * o * (1 - o),
         )
-        d_projected = jnp.concatenate(d_gates, axis=-1)
-        return (d_projected @ transposed, d_cell * f), d_projected
+        d_sum = jnp.concatenate(d_gates, axis=-1)
+        return (d_sum @ transposed, d_cell * f), d_sum
 
     zero = jnp.zeros_like(d_states[0])
-    at_steps = (gates, cells, _delayed(cells), d_states)
-    d_projected = jax.lax.scan(step, (zero, zero), at_steps, reverse=True)[1]
-    d_kernel = jnp.einsum("tbh,tbg->hg", _delayed(states), d_projected)
-    return d_projected, d_kernel
+    d_sums = jax.lax.scan(step, (zero, zero), (gates, cells, _delayed(cells), d_states), reverse=True)[1]
+    d_rows = _rows(d_sums)
+    d_x = (d_rows @ kernel_ih.T).reshape(x.shape)
+    return d_x, _rows(x).T @ d_rows, _rows(_delayed(states)).T @ d_rows, d_rows.sum(axis=0)
 
 
-recurrence.defvjp(_forward, _backward)
+lstm_layer.defvjp(_forward, _backward)
+
+
+def _rows(x: Array) -> Array:
+    """[steps, batch, features] -> [steps · batch, features]."""
+    return x.reshape(-1, x.shape[-1])
 
 
 def _activate(z: Array) -> Array:
