@@ -125,8 +125,8 @@ def list_names(options: argparse.Namespace) -> None:
     for name, dataset in DATASETS.items():
         print(f"  {name:<16} {dataset.summary}")
     print("models")
-    for name in MODELS:
-        print(f"  {name}")
+    for name, model in MODELS.items():
+        print(f"  {name:<16} {model.summary}")
     print("partitions")
     for partition in PARTITIONS.values():
         print(f"  {partition.example:<16} {partition.summary}")

@@ -75,6 +75,8 @@ MISTAKES = {
     "unknown method": (["--method", "fedfoo"], "unknown method 'fedfoo'"),
     "unknown dataset": (["--dataset", "digit"], "did you mean 'digits'"),
     "unknown model": (["--model", "mpl"], "unknown model"),
+    "small images": (["--model", "cnn"], "cnn needs images of at least 16x16, got 8x8"),
+    "images to a text model": (["--model", "lstm"], "lstm takes symbols, not inputs of shape 8x8"),
     "unknown partition": (["--partition", "sort"], "unknown partition"),
     "unknown schedule": (["--lr-schedule", "linear"], "one of: constant, exponential, cosine"),
     "fraction above one": (["--fraction", "1.5"], "must lie in (0, 1], got 1.5"),
@@ -131,7 +133,16 @@ def test_unwritable_result(capsys, tmp_path):
 def test_list_names_everything(capsys):
     code, printed, _ = fedcos(capsys, "list")
     assert code == 0
-    for name in ("digits", "fashion_mnist", "mlp", "mixed90", "shards2", "FedAvgM(0.5)", "--cos-strength"):
+    for name in (
+        "digits",
+        "fashion_mnist",
+        "mlp",
+        "ResNet18 with",
+        "mixed90",
+        "shards2",
+        "FedAvgM(0.5)",
+        "--cos-strength",
+    ):
         assert name in printed
 
 

@@ -1,21 +1,72 @@
 """The models, by name."""
 
 from collections.abc import Callable
+from typing import Literal, NamedTuple
 
-from fedcos_jax.errors import require_known
+import flax.linen as nn
+
+from fedcos_jax.errors import require, require_known
+from fedcos_jax.models.cnn import CNN, FMNISTCNN
+from fedcos_jax.models.lstm import LSTM
 from fedcos_jax.models.mlp import MLP
 from fedcos_jax.models.model import Model, cross_entropy, from_flax, num_parameters, top1
+from fedcos_jax.models.resnet import ResNet18
 
-MODELS: dict[str, Callable[[tuple[int, ...], int], Model]] = {
-    "mlp": lambda input_shape, classes: from_flax(MLP(classes=classes), input_shape),
+
+class ModelEntry(NamedTuple):
+    """One row of the MODELS registry."""
+
+    summary: str
+    module: Callable[[int], nn.Module]
+    """number of classes -> flax module."""
+    inputs: Literal["any", "images", "symbols"] = "any"
+    """What one input is: [height, width] or [height, width, channels] for images, [steps] for symbols."""
+    smallest: int = 1
+    """Height and width of the smallest image."""
+
+
+MODELS: dict[str, ModelEntry] = {
+    "mlp": ModelEntry("two dense layers, 784-200-10 for FMNIST, dropout", MLP),
+    "cnn": ModelEntry("two convolutions (6, 16) and three dense layers, for CIFAR10", CNN, "images", 16),
+    "cnn_fmnist": ModelEntry(
+        "two convolutions (10, 20) and two dense layers, dropout, for FMNIST", FMNISTCNN, "images", 16
+    ),
+    "lenet": ModelEntry("the same network as cnn", CNN, "images", 16),
+    "resnet18": ModelEntry("ResNet18 with group normalisation, for CIFAR", ResNet18, "images"),
+    "lstm": ModelEntry(
+        "two LSTM layers of 100 units, next character of a text", lambda n: LSTM(n, vocabulary=n), "symbols"
+    ),
 }
-"""name -> (shape of one input, number of classes) -> model."""
 
 
 def build(name: str, input_shape: tuple[int, ...], classes: int) -> Model:
     """The named model for inputs of this shape."""
     require_known(name, MODELS, "model")
-    return MODELS[name](input_shape, classes)
+    entry = MODELS[name]
+    _check_inputs(name, entry, input_shape)
+    return from_flax(entry.module(classes), input_shape, "int32" if entry.inputs == "symbols" else "float32")
 
 
-__all__ = ["MLP", "MODELS", "Model", "build", "cross_entropy", "from_flax", "num_parameters", "top1"]
+def _check_inputs(name: str, entry: ModelEntry, shape: tuple[int, ...]) -> None:
+    if entry.inputs == "any":
+        return
+    ranks, size, given = {"images": (2, 3), "symbols": (1,)}[entry.inputs], entry.smallest, "x".join(map(str, shape))
+    require(len(shape) in ranks, f"the model {name} takes {entry.inputs}, not inputs of shape {given}")
+    require(min(shape[:2]) >= size, f"the model {name} needs images of at least {size}x{size}, got {given}")
+
+
+__all__ = [
+    "CNN",
+    "FMNISTCNN",
+    "LSTM",
+    "MLP",
+    "MODELS",
+    "Model",
+    "ModelEntry",
+    "ResNet18",
+    "build",
+    "cross_entropy",
+    "from_flax",
+    "num_parameters",
+    "top1",
+]

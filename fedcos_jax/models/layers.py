@@ -1,5 +1,6 @@
 """Layers the models share."""
 
+import functools
 import math
 from fractions import Fraction
 
@@ -7,6 +8,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
+from fedcos_jax.models.conv import Conv
 from fedcos_jax.types import Array
 
 _WORD = 32
@@ -35,15 +37,20 @@ def random_mask(key: Array, probability: float, shape: tuple[int, ...]) -> Array
 
 
 class Dropout(nn.Module):
-    """nn.Dropout with a cheaper mask: zeroes elements with probability `rate`, scales the rest by 1/(1 - rate)."""
+    """nn.Dropout with a cheaper mask: zeroes elements with probability `rate`, scales the rest by 1/(1 - rate).
+
+    Elements that differ only along `shared_axes` are kept or zeroed together; (1, 2) drops whole channels of an image.
+    """
 
     rate: float
+    shared_axes: tuple[int, ...] = ()
 
     @nn.compact
     def __call__(self, x: Array, train: bool) -> Array:
         if not train or self.rate == 0:
             return x
-        keep = random_mask(self.make_rng("dropout"), 1 - self.rate, x.shape)
+        shape = tuple(1 if axis in self.shared_axes else size for axis, size in enumerate(x.shape))
+        keep = random_mask(self.make_rng("dropout"), 1 - self.rate, shape)
         return jnp.where(keep, x / (1 - self.rate), 0)
 
 
@@ -62,3 +69,26 @@ def dense(features: int, fan_in: int, torch_init: bool) -> nn.Dense:
     if not torch_init:
         return nn.Dense(features)
     return nn.Dense(features, kernel_init=torch_uniform(fan_in), bias_init=torch_uniform(fan_in))
+
+
+def conv(
+    features: int,
+    size: int,
+    channels: int,
+    torch_init: bool,
+    *,
+    stride: int = 1,
+    padding: int = 0,
+    use_bias: bool = True,
+    pool: int = 1,
+) -> Conv:
+    """A square convolution, initialised as PyTorch does (fan_in = size · size · channels) or as flax does."""
+    sides = ((padding, padding), (padding, padding))
+    layer = functools.partial(Conv, features, (size, size), (stride, stride), sides, use_bias, pool)
+    init = torch_uniform(size * size * channels)
+    return layer(kernel_init=init, bias_init=init) if torch_init else layer()
+
+
+def with_channels(x: Array) -> Array:
+    """Images [batch, height, width, channels]; those of grayscale datasets come without the last axis."""
+    return x[..., None] if x.ndim == 3 else x

@@ -1,0 +1,141 @@
+"""The paper's LSTM for Shakespeare: a sequence of characters in, scores of the next character out."""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from fedcos_jax.models.layers import dense, torch_uniform
+from fedcos_jax.types import Array
+
+GATES = 4
+"""In PyTorch's order: input i, forget f, candidate g, output o."""
+
+
+class LSTM(nn.Module):
+    """An embedding, layers of LSTM units, and class scores from the last step of the last layer.
+
+    With 80 characters, 8 dimensions and 2 layers of 100 units, counting PyTorch's two biases a gate:
+    80·8 + 400·(8 + 100 + 2) + 400·(100 + 100 + 2) + (100·80 + 80) = 133,520 parameters.
+    """
+
+    classes: int = 80
+    vocabulary: int = 80
+    embedding: int = 8
+    hidden: int = 100
+    layers: int = 2
+    torch_init: bool = True
+
+    @nn.compact
+    def __call__(self, x: Array, train: bool = False) -> Array:
+        """Symbols [batch, steps] -> scores [batch, classes]."""
+        embedding_init = nn.initializers.normal(1.0) if self.torch_init else nn.linear.default_embed_init
+        states = nn.Embed(self.vocabulary, self.embedding, embedding_init=embedding_init)(x.T)
+        for _ in range(self.layers):
+            states = LSTMLayer(self.hidden, self.torch_init)(states)
+        return dense(self.classes, self.hidden, self.torch_init)(states[-1])
+
+
+class LSTMLayer(nn.Module):
+    """Inputs [steps, batch, features] -> states h [steps, batch, hidden] of one layer, started from zero.
+
+    The parameters of torch.nn.LSTM, transposed: one kernel for the inputs and one for the states, with a bias each.
+    """
+
+    hidden: int
+    torch_init: bool = True
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        width = GATES * self.hidden
+        uniform = torch_uniform(self.hidden)
+        kernel_init = uniform if self.torch_init else nn.initializers.lecun_normal()
+        bias_init = uniform if self.torch_init else nn.initializers.zeros
+        kernel_ih = self.param("kernel_ih", kernel_init, (x.shape[-1], width))
+        kernel_hh = self.param("kernel_hh", kernel_init, (self.hidden, width))
+        bias = self.param("bias_ih", bias_init, (width,)) + self.param("bias_hh", bias_init, (width,))
+        return lstm_layer(x, kernel_ih, kernel_hh, bias)
+
+
+@jax.custom_vjp
+def lstm_layer(x: Array, kernel_ih: Array, kernel_hh: Array, bias: Array) -> Array:
+    """The states of an LSTM layer: all inputs projected in one product, then one product a step.
+
+    (i, f, g, o) = (σ, σ, tanh, σ)(x_t W + h_{t-1} U + b),  c_t = f c_{t-1} + i g,  h_t = o tanh(c_t).
+    The gradients of W and U are one product each after the backward scan; differentiating `lax.scan` instead would
+    add to the gradient of U at every step.
+
+    Args:
+        x: [steps, batch, features].
+        kernel_ih: W, [features, 4 · hidden].
+        kernel_hh: U, [hidden, 4 · hidden].
+        bias: b, [4 · hidden].
+
+    Returns:
+        h, [steps, batch, hidden].
+    """
+    return _forward(x, kernel_ih, kernel_hh, bias)[0]
+
+
+def _forward(x: Array, kernel_ih: Array, kernel_hh: Array, bias: Array):
+    def step(carry: tuple[Array, Array], projected: Array):
+        state, cell = carry
+        gates = _activate(projected + bias[None] + state @ kernel_hh)
+        i, f, g, o = jnp.split(gates, GATES, axis=-1)
+        cell = f * cell + i * g
+        state = o * jnp.tanh(cell)
+        return (state, cell), (state, gates, cell)
+
+    steps, batch, _ = x.shape
+    projected = (_rows(x) @ kernel_ih).reshape(steps, batch, -1)
+    start = jnp.zeros((batch, kernel_hh.shape[0]), projected.dtype)
+    states, gates, cells = jax.lax.scan(step, (start, start), projected)[1]
+    return states, (x, kernel_ih, kernel_hh, states, gates, cells)
+
+
+def _backward(saved: tuple[Array, ...], d_states: Array) -> tuple[Array, ...]:
+    x, kernel_ih, kernel_hh, states, gates, cells = saved
+    transposed = kernel_hh.T
+
+    def step(carry: tuple[Array, Array], at_step: tuple[Array, ...]):
+        d_state, d_cell = carry
+        gates, cell, before, d_output = at_step
+        i, f, g, o = jnp.split(gates, GATES, axis=-1)
+        squashed = jnp.tanh(cell)
+        d_state = d_state + d_output
+        d_cell = d_cell + d_state * o * (1 - squashed**2)
+        d_gates = (
+            d_cell * g * i * (1 - i),
+            d_cell * before * f * (1 - f),
+            d_cell * i * (1 - g**2),
+            d_state * squashed * o * (1 - o),
+        )
+        d_sum = jnp.concatenate(d_gates, axis=-1)
+        return (d_sum @ transposed, d_cell * f), d_sum
+
+    zero = jnp.zeros_like(d_states[0])
+    d_sums = jax.lax.scan(step, (zero, zero), (gates, cells, _delayed(cells), d_states), reverse=True)[1]
+    d_rows = _rows(d_sums)
+    d_x = (d_rows @ kernel_ih.T).reshape(x.shape)
+    return d_x, _rows(x).T @ d_rows, _rows(_delayed(states)).T @ d_rows, d_rows.sum(axis=0)
+
+
+lstm_layer.defvjp(_forward, _backward)
+
+
+def _rows(x: Array) -> Array:
+    """[steps, batch, features] -> [steps · batch, features]."""
+    return x.reshape(-1, x.shape[-1])
+
+
+def _activate(z: Array) -> Array:
+    """σ, σ, tanh, σ of the four gates [..., 4 · hidden] by one tanh, as σ(z) = ½ tanh(½ z) + ½."""
+    hidden = z.shape[-1] // GATES
+    scale = np.repeat(np.array([0.5, 0.5, 1, 0.5], z.dtype), hidden)[None]
+    shift = np.repeat(np.array([0.5, 0.5, 0, 0.5], z.dtype), hidden)[None]
+    return jnp.tanh(z * scale) * scale + shift
+
+
+def _delayed(x: Array) -> Array:
+    """Each step's value one step later, zero at the first."""
+    return jnp.concatenate([jnp.zeros_like(x[:1]), x[:-1]])

@@ -1,0 +1,79 @@
+"""The convolutional networks: parameters, shapes, dropout and what is refused."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fedcos_jax import models
+from fedcos_jax.errors import InputError
+from fedcos_jax.models.layers import Dropout
+
+KEY = jax.random.key(0)
+
+
+@pytest.mark.parametrize("name", ["cnn", "lenet"])
+def test_cnn_has_the_papers_parameters(name):
+    convolutions = (5 * 5 * 3 * 6 + 6) + (5 * 5 * 6 * 16 + 16)
+    dense = (5 * 5 * 16 * 120 + 120) + (120 * 84 + 84) + (84 * 10 + 10)
+    assert models.num_parameters(models.build(name, (32, 32, 3), 10)) == convolutions + dense == 62_006
+
+
+def test_fmnist_cnn_has_the_papers_parameters():
+    convolutions = (5 * 5 * 1 * 10 + 10) + (5 * 5 * 10 * 20 + 20)
+    dense = (4 * 4 * 20 * 50 + 50) + (50 * 10 + 10)
+    assert models.num_parameters(models.build("cnn_fmnist", (28, 28), 10)) == convolutions + dense == 21_840
+
+
+@pytest.mark.parametrize("name", ["cnn", "cnn_fmnist"])
+@pytest.mark.parametrize("shape", [(32, 32, 3), (28, 28, 1), (28, 28), (16, 16)])
+def test_scores_for_any_image(name, shape):
+    model = models.build(name, shape, 7)
+    assert jax.eval_shape(lambda: model.apply(model.init(KEY), jnp.ones((3, *shape)), KEY)).shape == (3, 7)
+
+
+def test_grayscale_images_need_no_channel_axis():
+    model = models.build("cnn_fmnist", (28, 28), 10)
+    params, x = jax.jit(model.init)(KEY), jax.random.normal(KEY, (2, 28, 28))
+    np.testing.assert_array_equal(model.apply(params, x, None), model.apply(params, x[..., None], None))
+
+
+def test_torch_initialisation_has_the_fan_in_of_the_window():
+    params = jax.jit(models.build("cnn", (32, 32, 3), 10).init)(KEY)
+    for name, fan_in in (("Conv_0", 5 * 5 * 3), ("Conv_1", 5 * 5 * 6), ("Dense_0", 5 * 5 * 16)):
+        bound = fan_in**-0.5
+        assert 0.95 * bound < np.abs(params[name]["kernel"]).max() <= bound
+        assert 0 < np.abs(params[name]["bias"]).max() <= bound
+
+
+@pytest.mark.parametrize("module", [models.CNN(torch_init=False), models.FMNISTCNN(torch_init=False)])
+def test_flax_initialisation_is_an_option(module):
+    assert not jax.jit(models.from_flax(module, (28, 28)).init)(KEY)["Conv_0"]["bias"].any()
+
+
+def test_dropout_of_the_fmnist_cnn_acts_in_training_only():
+    model = models.build("cnn_fmnist", (28, 28), 10)
+    params, x = jax.jit(model.init)(KEY), jax.random.normal(KEY, (2, 28, 28))
+    one, other = (model.apply(params, x, jax.random.key(seed)) for seed in (1, 2))
+    assert not np.allclose(one, other)
+    without = models.from_flax(models.FMNISTCNN(dropout=0.0), (28, 28))
+    np.testing.assert_array_equal(model.apply(params, x, None), without.apply(params, x, KEY))
+
+
+def test_cnn_computes_the_same_in_training():
+    model = models.build("cnn", (32, 32, 3), 10)
+    params, x = jax.jit(model.init)(KEY), jax.random.normal(KEY, (2, 32, 32, 3))
+    np.testing.assert_array_equal(model.apply(params, x, KEY), model.apply(params, x, None))
+
+
+def test_dropout_of_whole_channels():
+    layer = Dropout(0.4, shared_axes=(1, 2))
+    dropped = np.asarray(layer.apply({}, jnp.ones((50, 3, 4, 60)), True, rngs={"dropout": KEY}))
+    assert (dropped == dropped[:, :1, :1]).all()
+    assert (dropped[:, 0, 0] == 0).mean() == pytest.approx(0.4, abs=0.05)
+
+
+@pytest.mark.parametrize("name", ["cnn", "cnn_fmnist", "lenet"])
+def test_small_images_are_refused(name):
+    with pytest.raises(InputError, match=f"{name} needs images of at least 16x16, got 15x16"):
+        models.build(name, (15, 16), 10)
