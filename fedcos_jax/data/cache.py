@@ -41,12 +41,12 @@ def latest(name: str) -> Path | None:
 
 
 def read(entry: Path) -> Arrays | None:
-    """The arrays of an entry; None if there is no such entry or it is damaged."""
+    """The arrays of an entry, mapped and read when they are used; None if there is no such entry or it is damaged."""
     try:
-        arrays = {path.stem: np.load(path, allow_pickle=False) for path in sorted(entry.glob("*.npy"))}
+        maps = {path.stem: np.load(path, mmap_mode="r", allow_pickle=False) for path in sorted(entry.glob("*.npy"))}
     except (OSError, ValueError, EOFError):
         return None
-    return arrays or None
+    return {name: np.asarray(mapped) for name, mapped in maps.items()} or None
 
 
 def read_or_prepare(entry: Path, prepare: Callable[[], Arrays]) -> Arrays:

@@ -25,22 +25,23 @@ def test_an_idx_file_is_read_back(tmp_path_factory, shape, seed):
     np.testing.assert_array_equal(fashion_mnist.read_idx(path), array)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"not gzip",
-        b"",
-        gzip.compress(b""),
-        gzip.compress(idx(np.zeros((2, 3), np.uint8))[:-1]),
-        gzip.compress(idx(np.zeros((2, 3), np.uint8)) + b"x"),
-        gzip.compress(bytes([0, 0, 13, 1]) + bytes(8)),
-        gzip.compress(bytes([0, 0, 8, 3, 0, 0])),
-        gzip.compress(idx(np.zeros((20, 30), np.uint8)))[:-9],
-    ],
-)
-def test_a_broken_idx_file_is_one_line(tmp_path, content):
+ZEROS = idx(np.zeros((20, 30), np.uint8))
+BROKEN = {
+    "not gzip": b"not gzip",
+    "empty": b"",
+    "nothing inside": gzip.compress(b""),
+    "a value too few": gzip.compress(ZEROS[:-1]),
+    "a value too many": gzip.compress(ZEROS + b"x"),
+    "not bytes": gzip.compress(bytes([0, 0, 13, 1]) + bytes(8)),
+    "half a header": gzip.compress(bytes([0, 0, 8, 3, 0, 0])),
+    "truncated": gzip.compress(ZEROS)[:-9],
+}
+
+
+@pytest.mark.parametrize("harm", BROKEN)
+def test_a_broken_idx_file_is_one_line(tmp_path, harm):
     path = tmp_path / "file.gz"
-    path.write_bytes(content)
+    path.write_bytes(BROKEN[harm])
     with pytest.raises(InputError) as refusal:
         fashion_mnist.read_idx(path)
     assert str(path) in str(refusal.value)
