@@ -10,7 +10,7 @@ SEEDS   ?= 1
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format reproduce-tables reproduce-figures bench notebooks check-tfds-builtin clean
+.PHONY: help setup test lint format reproduce-tables reproduce-figures bench bench-models notebooks check-tfds-builtin clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -41,17 +41,25 @@ reproduce-tables: $(READY) ## the paper's tables; PROFILE=paper for the paper's 
 reproduce-figures: $(READY) ## the paper's figures; PROFILE as above
 	$(BIN)/python -m experiments.reproduce figures --profile $(PROFILE)
 
-bench: $(READY) ## what FedCos costs, and samples/s beside this machine's own limit
+bench: $(READY) ## what FedCos and augmentation cost, and samples/s beside this machine's own limit
 	$(BIN)/python -m benchmarks.penalty_cost
+	$(BIN)/python -m benchmarks.augmentation
+
+bench-models: ## every model against a plain PyTorch loop; installs PyTorch apart
+	$(PYTHON) -m venv $(VENV)-torch
+	$(VENV)-torch/bin/pip install --quiet --disable-pip-version-check -r requirements.txt torch==2.13.0
+	$(VENV)-torch/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(VENV)-torch/bin/python -m benchmarks.models
 
 notebooks: $(READY) ## run the notebooks from a clean kernel
 	$(BIN)/python -m pytest tests/test_notebooks.py
 
 check-tfds-builtin: ## compare our Fashion-MNIST with TFDS's own builder; needs FEDCOS_DATA_DIR, installs TensorFlow apart
 	$(PYTHON) -m venv $(VENV)-tensorflow
-	$(VENV)-tensorflow/bin/pip install --quiet --disable-pip-version-check -e '.[tfds]' tensorflow-cpu
-	$(VENV)-tensorflow/bin/python -m tests.data.builtin_builder
+	$(VENV)-tensorflow/bin/pip install --quiet --disable-pip-version-check -r requirements.txt tensorflow-cpu
+	$(VENV)-tensorflow/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(VENV)-tensorflow/bin/python -m pytest tests/data/test_tfds.py -k built_in
 
 clean: ## remove the environment and caches
-	rm -rf $(VENV) $(VENV)-tensorflow .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(VENV)-tensorflow $(VENV)-torch .pytest_cache .ruff_cache .hypothesis build *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

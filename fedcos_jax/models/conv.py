@@ -1,7 +1,7 @@
 """Convolution and max-pooling, computed in the form that suits the platform."""
 
-import functools
 from collections.abc import Sequence
+from functools import partial
 
 import flax.linen as nn
 import jax
@@ -48,20 +48,22 @@ def conv_pool(x: Array, kernel: Array, *, strides: tuple[int, int], padding: Pad
         padding: "VALID", "SAME" or ((top, bottom), (left, right)).
         pool: 1 for none.
     """
+    block_form, window_form = (
+        partial(form, strides=strides, padding=padding, pool=pool) for form in (_blocks, window_conv)
+    )
+    return jax.lax.platform_dependent(x, kernel, cpu=block_form, default=window_form)
+
+
+def _blocks(x: Array, kernel: Array, *, strides: tuple[int, int], padding: Padding, pool: int) -> Array:
     if isinstance(padding, str):
         padding = jax.lax.padtype_to_pads(x.shape[1:3], kernel.shape[:2], strides, padding)
     x = jnp.pad(x, ((0, 0), *padding, (0, 0)))
-    blocks = choose_blocks((x.shape[1], x.shape[2]), kernel.shape, strides, pool)
-    return jax.lax.platform_dependent(
-        x,
-        kernel,
-        cpu=functools.partial(block_conv, blocks=blocks),
-        default=functools.partial(_window_conv, strides=strides, pool=pool),
-    )
+    return block_conv(x, kernel, choose_blocks((x.shape[1], x.shape[2]), kernel.shape, strides, pool))
 
 
-def _window_conv(x: Array, kernel: Array, strides: tuple[int, int], pool: int) -> Array:
-    y = jax.lax.conv_general_dilated(x, kernel, strides, "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+def window_conv(x: Array, kernel: Array, *, strides: tuple[int, int], padding: Padding, pool: int) -> Array:
+    """`conv_pool` by XLA's own convolution and window reduction."""
+    y = jax.lax.conv_general_dilated(x, kernel, strides, padding, dimension_numbers=("NHWC", "HWIO", "NHWC"))
     return max_pool(y, pool)
 
 

@@ -10,12 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedcos_jax.models.block_conv import block_conv, choose_blocks, cut
-from fedcos_jax.models.conv import Conv, conv_pool, max_pool
-
-
-def window_form(x, kernel, strides, padding, pool):
-    y = jax.lax.conv_general_dilated(x, kernel, strides, padding, dimension_numbers=("NHWC", "HWIO", "NHWC"))
-    return max_pool(y, pool)
+from fedcos_jax.models.conv import Conv, conv_pool, max_pool, window_conv
 
 
 def value_and_gradients(f, x, kernel):
@@ -55,9 +50,9 @@ def test_any_shape(shape, seed):
     x = jnp.asarray(rng.normal(size=(2, *shape["size"], shape["channels"][0])).astype(np.float32))
     kernel = jnp.asarray(rng.normal(size=(*shape["kernel"], *shape["channels"])).astype(np.float32))
     options = {name: shape[name] for name in ("strides", "padding", "pool")}
-    if jax.eval_shape(lambda x, k: window_form(x, k, **options), x, kernel).size:
+    if jax.eval_shape(lambda x, k: window_conv(x, k, **options), x, kernel).size:
         assert_equal_forms(
-            lambda x, k: conv_pool(x, k, **options), lambda x, k: window_form(x, k, **options), x, kernel
+            lambda x, k: conv_pool(x, k, **options), lambda x, k: window_conv(x, k, **options), x, kernel
         )
 
 
@@ -69,7 +64,10 @@ def test_any_cut_gives_the_same(width, pool):
     kernel = jnp.asarray(rng.normal(size=(5, 4, 3, 2)).astype(np.float32))
     blocks = cut((12, 15), kernel.shape, (1, 1), pool, width)
     assert_equal_forms(
-        lambda x, k: block_conv(x, k, blocks), lambda x, k: window_form(x, k, (1, 1), "VALID", pool), x, kernel
+        lambda x, k: block_conv(x, k, blocks),
+        lambda x, k: window_conv(x, k, strides=(1, 1), padding="VALID", pool=pool),
+        x,
+        kernel,
     )
 
 
@@ -78,7 +76,7 @@ def test_ties_in_a_window_are_settled_alike():
     x = jnp.zeros((1, 8, 8, 1)).at[0, 3:5, 3:5].set(1.0)
     kernel = jnp.asarray(np.random.default_rng(0).normal(size=(3, 3, 1, 2)).astype(np.float32))
     options = {"strides": (1, 1), "padding": "VALID", "pool": 2}
-    assert_equal_forms(lambda x, k: conv_pool(x, k, **options), lambda x, k: window_form(x, k, **options), x, kernel)
+    assert_equal_forms(lambda x, k: conv_pool(x, k, **options), lambda x, k: window_conv(x, k, **options), x, kernel)
 
 
 @pytest.mark.parametrize("padding", ["VALID", "SAME"])

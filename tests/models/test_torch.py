@@ -9,61 +9,8 @@ from flax.traverse_util import flatten_dict
 from fedcos_jax import models
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install torch==2.13.0")
-nn = torch.nn
+torch_models = pytest.importorskip("benchmarks.torch_models")
 KEY = jax.random.key(0)
-
-
-class Block(nn.Module):
-    def __init__(self, before, after, stride):
-        super().__init__()
-        self.main = nn.Sequential(
-            nn.Conv2d(before, after, 3, stride, 1, bias=False),
-            nn.GroupNorm(min(16, after), after),
-            nn.ReLU(),
-            nn.Conv2d(after, after, 3, 1, 1, bias=False),
-            nn.GroupNorm(min(16, after), after),
-        )
-        changes = stride != 1 or before != after
-        shortcut = [nn.Conv2d(before, after, 1, stride, bias=False), nn.GroupNorm(min(16, after), after)]
-        self.shortcut = nn.Sequential(*shortcut if changes else [])
-
-    def forward(self, x):
-        return torch.relu(self.main(x) + self.shortcut(x))
-
-
-class LSTM(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embedding, self.lstm, self.head = nn.Embedding(80, 8), nn.LSTM(8, 100, 2), nn.Linear(100, 80)
-
-    def forward(self, x):
-        return self.head(self.lstm(self.embedding(x.T))[0][-1])
-
-
-def mlp():
-    return nn.Sequential(nn.Flatten(), nn.Linear(784, 200), nn.Dropout(0.5), nn.ReLU(), nn.Linear(200, 10))
-
-
-def cnn():
-    convolutions = [nn.Conv2d(3, 6, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2)]
-    dense = [nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10)]
-    return nn.Sequential(*convolutions, nn.Flatten(), *dense)
-
-
-def cnn_fmnist():
-    first = [nn.Conv2d(1, 10, 5), nn.MaxPool2d(2), nn.ReLU()]
-    second = [nn.Conv2d(10, 20, 5), nn.Dropout2d(0.5), nn.MaxPool2d(2), nn.ReLU()]
-    dense = [nn.Linear(320, 50), nn.ReLU(), nn.Dropout(0.5), nn.Linear(50, 10)]
-    return nn.Sequential(*first, *second, nn.Flatten(), *dense)
-
-
-def resnet18(width):
-    stem = [nn.Conv2d(3, width, 3, 1, 1, bias=False), nn.GroupNorm(min(16, width), width), nn.ReLU()]
-    blocks, before = [], width
-    for multiple, stride in ((1, 1), (1, 1), (2, 2), (2, 1), (4, 2), (4, 1), (8, 2), (8, 1)):
-        blocks.append(Block(before, multiple * width, stride))
-        before = multiple * width
-    return nn.Sequential(*stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, 10))
 
 
 def image_model(name, shape):
@@ -71,15 +18,15 @@ def image_model(name, shape):
 
 
 CASES = {
-    "mlp": (mlp, lambda: image_model("mlp", (28, 28))),
-    "cnn": (cnn, lambda: image_model("cnn", (32, 32, 3))),
-    "cnn_fmnist": (cnn_fmnist, lambda: image_model("cnn_fmnist", (28, 28))),
-    "lenet": (cnn, lambda: image_model("lenet", (32, 32, 3))),
+    "mlp": (torch_models.mlp, lambda: image_model("mlp", (28, 28))),
+    "cnn": (torch_models.cnn, lambda: image_model("cnn", (32, 32, 3))),
+    "cnn_fmnist": (torch_models.cnn_fmnist, lambda: image_model("cnn_fmnist", (28, 28))),
+    "lenet": (torch_models.cnn, lambda: image_model("lenet", (32, 32, 3))),
     "resnet18": (
-        lambda: resnet18(8),
+        lambda: torch_models.resnet18(8),
         lambda: (models.from_flax(models.ResNet18(width=8), (8, 8, 3)), (2, 8, 8, 3)),
     ),
-    "lstm": (LSTM, lambda: (models.build("lstm", (80,), 80), (4, 80))),
+    "lstm": (torch_models.LSTM, lambda: (models.build("lstm", (80,), 80), (4, 80))),
 }
 
 
@@ -150,7 +97,7 @@ def test_outputs_and_gradients_are_pytorchs(name):
 
     gradient, outputs = gradient_and_outputs(params)
     expected = theirs(torch.tensor(their_x))
-    nn.functional.cross_entropy(expected, torch.tensor(y)).backward()
+    torch.nn.functional.cross_entropy(expected, torch.tensor(y)).backward()
     assert_close(outputs, expected.detach().numpy(), "outputs")
     for (label, parameter), computed in zip(named, in_torchs_layout(paths, gradient), strict=True):
         assert_close(computed, parameter.grad.numpy(), label)
