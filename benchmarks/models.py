@@ -3,8 +3,9 @@
 `make bench-models` (an environment of its own, with PyTorch). Whole local steps on both sides, in one process, the
 programs taking turns: data access, augmentation, dropout, forward, backward, update; 2 threads.
 
-Columns: training samples/s; ratio to the PyTorch loop; ratio to `vmap` over clients of XLA's own convolution; share of
-the matrix-product limit of this machine that the model's own multiplications make up; working memory of our program.
+Printed: training samples/s of our program with all clients at once and one after another, of the PyTorch loop, and of
+`vmap` over clients of XLA's own convolution; the ratio of our faster one to PyTorch; the share of this machine's
+matrix-product limit that the model's own multiplications make up.
 """
 
 import argparse
@@ -98,7 +99,7 @@ def _input_dtype(case: Case) -> str:
 def theirs(case: Case, data: FederatedData) -> Iterator[float]:
     """Seconds of each round of the PyTorch loop: clients one after another, then the mean of their models."""
     model = case.theirs().train()
-    x, y = (torch.from_numpy(np.array(array)) for array in data.train)
+    x, y = torch.from_numpy(np.array(data.train.x)), torch.from_numpy(np.array(data.train.y)).long()
     rows = torch.from_numpy(np.array(data.indices)).reshape(case.clients, -1)
     while True:
         started = time.perf_counter()
@@ -129,21 +130,22 @@ def measure(name: str, case: Case, repeats: int) -> None:
     data = random_data(case)
     model = models.build(name, case.input_shape, case.classes)
     timers = {
-        "ours": ours(case, data, model, None),
-        "one client at a time": ours(case, data, model, 1),
+        "all clients at once": ours(case, data, model, case.clients),
+        "one after another": ours(case, data, model, 1),
         "torch": theirs(case, data),
     }
     if name.startswith(("cnn", "resnet")):
-        timers["vmap of lax.conv"] = ours(case, data, windowed(name, case), None)
+        timers["vmap of lax.conv"] = ours(case, data, windowed(name, case), case.clients)
     seconds: dict[str, list[float]] = {label: [] for label in timers}
     for _ in range(repeats + 1):
         for label, timer in timers.items():
             seconds[label].append(next(timer))
     best = {label: min(times[1:]) for label, times in seconds.items()}
     samples = case.clients * case.batch * case.steps
-    share = samples * multiply_adds(name, case) / min(best["ours"], best["one client at a time"]) / matmul_limit()
+    fastest = min(best["all clients at once"], best["one after another"])
+    share = samples * multiply_adds(name, case) / fastest / matmul_limit()
     columns = [f"{name:12}"] + [f"{label}: {samples / value:10,.0f}/s" for label, value in best.items()]
-    print("  ".join(columns), f" of the limit: {share:.0%}", flush=True)
+    print("  ".join(columns), f" ratio to torch: {best['torch'] / fastest:.2f}, of the limit: {share:.0%}", flush=True)
 
 
 def main() -> None:

@@ -44,7 +44,7 @@ def trajectory(
     """The global model after each round, [1 + rounds, 2], the start included."""
     data = _as_data(problem)
     model = _as_model(problem)
-    shapes = Schedule(rounds=rounds, local_steps=steps, batch_size=1).shapes(data)
+    shapes = Schedule(rounds=rounds, local_steps=steps, batch_size=1).shapes(data, model)
     optimizer = client_sgd(learning_rate)
 
     def body(state, _):

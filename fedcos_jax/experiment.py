@@ -42,7 +42,9 @@ class Config:
     local_epochs: int | None = _setting(None, "schedule", "instead of local steps: passes over the client's own rows")
     batch_size: int = _setting(32, "schedule", "rows of a local step")
     eval_every: int = _setting(1, "schedule", "rounds between evaluations")
-    chunk: int | None = _setting(None, "schedule", "clients trained at once (None: all); results do not depend on it")
+    chunk: int | None = _setting(
+        None, "schedule", "clients trained at once (default: what suits the model); results do not depend on it"
+    )
     seed: int = _setting(0, "schedule", "of partition, initial parameters, cohorts, data order and dropout")
 
     lr: float = _setting(0.05, "client optimizer", "learning rate")

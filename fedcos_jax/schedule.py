@@ -3,11 +3,13 @@
 import dataclasses
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from fedcos_jax import sampling
 from fedcos_jax.errors import require, require_at_least
+from fedcos_jax.models import Model
 from fedcos_jax.types import Array, FederatedData
 
 
@@ -41,7 +43,8 @@ class Schedule:
         cohort: clients in a round, drawn without replacement; None for all.
         eval_every: rounds between evaluations; the last round is always evaluated.
         eval_batch: test rows evaluated at once.
-        chunk: clients trained at once; None for the whole cohort. Results do not depend on it.
+        chunk: clients trained at once; None for the whole cohort, or on a CPU for what suits the model.
+            Results do not depend on it.
     """
 
     rounds: int
@@ -59,8 +62,8 @@ class Schedule:
                 require(isinstance(value, int), f"{name.replace('_', ' ')} must be a whole number, got {value!r}")
                 require_at_least(1, **{name.replace("_", " "): value})
 
-    def shapes(self, data: FederatedData) -> Shapes:
-        """The shapes of a round with this data; its offsets must be concrete if `local_epochs` is given."""
+    def shapes(self, data: FederatedData, model: Model) -> Shapes:
+        """The shapes of a round; the data's offsets must be concrete if `local_epochs` is given."""
         population = data.num_clients
         cohort = self.cohort or population
         require(cohort <= population, f"{cohort} clients a round are more than the {population} there are")
@@ -68,7 +71,8 @@ class Schedule:
         if self.local_epochs is not None:
             largest = np.diff(np.asarray(data.offsets)).max()
             max_steps = self.local_epochs * int(sampling.steps_per_epoch(largest, self.batch_size))
-        chunk = min(self.chunk or cohort, cohort)
+        suited = model.cpu_chunk if jax.default_backend() == "cpu" else None
+        chunk = min(self.chunk or suited or cohort, cohort)
         return Shapes(max_steps, self.local_epochs, self.batch_size, cohort, chunk, self.eval_batch)
 
 

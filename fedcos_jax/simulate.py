@@ -189,7 +189,7 @@ def simulate(
     Returns:
         The final state, from which a run can go on, and the history.
     """
-    shapes = schedule.shapes(data)
+    shapes = schedule.shapes(data, model)
     blocks, rest = divmod(schedule.rounds, schedule.eval_every)
 
     def run_segment(state: RoundState, rounds: int):
@@ -245,7 +245,7 @@ def run(
     Returns:
         The final state, and the history of the rounds run, on the host.
     """
-    shapes = schedule.shapes(data)
+    shapes = schedule.shapes(data, model)
     method, optimizer = _as_arrays(method), _as_arrays(optimizer)
     if state is None:
         state = _compiled_init(key, method, model=model, num_clients=data.num_clients)

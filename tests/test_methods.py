@@ -56,7 +56,7 @@ OPTION_REFERENCES = [
 
 def library_trajectory(method, optimizer, data, schedule):
     """The global parameters after each round as vectors (b, then w), from the library."""
-    shapes = schedule.shapes(data)
+    shapes = schedule.shapes(data, SOFTMAX_REGRESSION)
     step = jax.jit(lambda s: one_round(s, method, optimizer, data, SOFTMAX_REGRESSION, shapes)[0])
     state = init_state(KEY, method, SOFTMAX_REGRESSION, data.num_clients)
     vectors = []
@@ -68,7 +68,7 @@ def library_trajectory(method, optimizer, data, schedule):
 
 def reference_trajectory(reference, data, schedule):
     """The same from NumPy, fed with the library's cohorts and batches (which test_sampling checks)."""
-    shapes = schedule.shapes(data)
+    shapes = schedule.shapes(data, SOFTMAX_REGRESSION)
     cohort_key, order_key, _ = jax.random.split(init_state(KEY, fedavg(), SOFTMAX_REGRESSION, 4).key, 3)
     offsets = np.asarray(data.offsets)
     rows_of = {i: np.asarray(data.indices)[offsets[i] : offsets[i + 1]] for i in range(data.num_clients)}
@@ -169,7 +169,9 @@ def test_compiled_equals_eager(label):
     with jax.disable_jit():
         state = init_state(KEY, method, SOFTMAX_REGRESSION, data.num_clients)
         for _ in range(2):
-            state, _ = one_round(state, method, client_sgd(0.1), data, SOFTMAX_REGRESSION, schedule.shapes(data))
+            state, _ = one_round(
+                state, method, client_sgd(0.1), data, SOFTMAX_REGRESSION, schedule.shapes(data, SOFTMAX_REGRESSION)
+            )
     assert_trees_close(final_params(method, schedule=schedule), state.params)
 
 

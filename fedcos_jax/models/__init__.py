@@ -23,10 +23,12 @@ class ModelEntry(NamedTuple):
     """What one input is: [height, width] or [height, width, channels] for images, [steps] for symbols."""
     smallest: int = 1
     """Height and width of the smallest image."""
+    cpu_chunk: int | None = 1
+    """Clients trained at once on a CPU, the faster of one and all by `make bench-models`."""
 
 
 MODELS: dict[str, ModelEntry] = {
-    "mlp": ModelEntry("two dense layers, 784-200-10 for FMNIST, dropout", MLP),
+    "mlp": ModelEntry("two dense layers, 784-200-10 for FMNIST, dropout", MLP, cpu_chunk=None),
     "cnn": ModelEntry("two convolutions (6, 16) and three dense layers, for CIFAR10", CNN, "images", 16),
     "cnn_fmnist": ModelEntry(
         "two convolutions (10, 20) and two dense layers, dropout, for FMNIST", FMNISTCNN, "images", 16
@@ -44,7 +46,8 @@ def build(name: str, input_shape: tuple[int, ...], classes: int) -> Model:
     require_known(name, MODELS, "model")
     entry = MODELS[name]
     _check_inputs(name, entry, input_shape)
-    return from_flax(entry.module(classes), input_shape, "int32" if entry.inputs == "symbols" else "float32")
+    input_dtype = "int32" if entry.inputs == "symbols" else "float32"
+    return from_flax(entry.module(classes), input_shape, input_dtype, entry.cpu_chunk)
 
 
 def _check_inputs(name: str, entry: ModelEntry, shape: tuple[int, ...]) -> None:

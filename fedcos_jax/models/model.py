@@ -33,10 +33,14 @@ class Model(NamedTuple):
     """(outputs, labels) -> loss of each example [batch]."""
     correct: Callable[[Array, Array], Array] = top1
     """(outputs, labels) -> whether each example is right [batch]."""
+    cpu_chunk: int | None = None
+    """Clients to train at once on a CPU unless the schedule says otherwise; None for the whole cohort."""
 
 
 @functools.cache
-def from_flax(module: nn.Module, input_shape: tuple[int, ...], input_dtype: str = "float32") -> Model:
+def from_flax(
+    module: nn.Module, input_shape: tuple[int, ...], input_dtype: str = "float32", cpu_chunk: int | None = None
+) -> Model:
     """The model of a flax.linen module whose `__call__` takes (inputs, train).
 
     Equal modules give the same object, so compiled programs are shared.
@@ -45,6 +49,7 @@ def from_flax(module: nn.Module, input_shape: tuple[int, ...], input_dtype: str 
         module: e.g. `MLP(classes=10)`; draws its dropout from the rng stream "dropout".
         input_shape: of one example, without the batch.
         input_dtype: of the inputs after preprocessing.
+        cpu_chunk: as in `Model`.
     """
 
     def init(key: Array) -> Params:
@@ -54,7 +59,7 @@ def from_flax(module: nn.Module, input_shape: tuple[int, ...], input_dtype: str 
         rngs = None if key is None else {"dropout": key}
         return jnp.asarray(module.apply({"params": params}, x, train=key is not None, rngs=rngs))
 
-    return Model(init, apply)
+    return Model(init, apply, cpu_chunk=cpu_chunk)
 
 
 def num_parameters(model: Model) -> int:
