@@ -7,8 +7,8 @@ Paper / ours (seed 0), totally non-IID: FedAvg 74.91 / 74.57, FedProx(0.1) 74.47
 FedOpt(1.5) 75.47 / 75.74, FedCos(0.01) 79.21 / 79.80, FedCos(0.02) 80.63 / 80.56, FedOpt(1.5)+FedCos(0.02)
 80.76 / 79.77. FedCos(0.02) in the other columns: 87.61 / 87.60, 89.08 / 88.75, 89.52 / 89.53.
 
-Where the paper and its authors' code differ, this table uses the paper's epsilon of 0 (with the code's 1e-4 FedCos(0.02)
-gives 80.62), the paper's direction after the server optimizer, and the code's damped FedAvgM.
+Where the paper and its authors' code differ, this table uses the paper's epsilon of 0 (with the code's 1e-4
+FedCos(0.02) gives 80.62), the paper's direction after the server optimizer, and the code's damped FedAvgM.
 """
 
 from experiments.table import Table
