@@ -9,7 +9,7 @@ from typing import Any
 from experiments import markdown, table2
 from experiments.figures import FIGURES
 from experiments.table import RESULTS, Cell, Table, cells, run_cell
-from fedcos_jax import results
+from fedcos_jax import mesh, results
 from fedcos_jax.cli import guard
 from fedcos_jax.errors import require, require_at_least
 from fedcos_jax.experiment import from_text
@@ -19,7 +19,9 @@ GROUPS: dict[str, list[str]] = {"tables": list(TABLES), "figures": list(FIGURES)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    return guard("reproduce", reproduce, parser().parse_args(arguments))
+    options = parser().parse_args(arguments)
+    mesh.use_all_cores()
+    return guard("reproduce", reproduce, options)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -98,7 +98,7 @@ def one_round(
 
     # Clients with as many steps stand next to each other, so that nobody in a chunk waits long for the others.
     order = jnp.argsort(-num_steps) if shapes.local_epochs else jnp.arange(shapes.cohort)
-    rows = tuple(array[order] for array in (cohort, num_steps, method.weights(sizes, num_steps))) + (order,)
+    rows = (cohort[order], num_steps[order], method.weights(sizes, num_steps)[order], order)
     sums = mesh.sum_over_devices(train_share, shapes.devices, rows, padding=(0, 0, 0, -1))
 
     # optax descends along gradients; the aggregated move points downhill already.
