@@ -112,14 +112,15 @@ def fitting_chunk(
         memory = int(_MEMORY_SHARE * (statistics["bytes_limit"] - statistics["bytes_in_use"]))
     one = _compiled_block.lower(trials, data, model=model, schedule=schedule, devices=1).compile()
     analysis = one.memory_analysis()
-    require(analysis is not None, "this device tells nothing of memory: give the chunk of the sweep")
+    if analysis is None:
+        raise InputError("this device tells nothing of memory: give the chunk of the sweep")
     return max(1, memory // max(1, analysis.temp_size_in_bytes + analysis.output_size_in_bytes))
 
 
 @functools.partial(jax.jit, static_argnames=("model", "schedule", "devices"))
 def _compiled_block(trials: Trial, data: FederatedData, *, model: Model, schedule: Schedule, devices: int) -> History:
     def one(trial: Trial, data: FederatedData) -> History:
-        owned = data._replace(indices=trial.indices, offsets=trial.offsets)
+        owned = data._replace(indices=jnp.asarray(trial.indices), offsets=jnp.asarray(trial.offsets))
         return simulate(trial.key, trial.method, trial.optimizer, owned, model, schedule)[1]
 
     def share(trials: Trial, data: FederatedData) -> History:
