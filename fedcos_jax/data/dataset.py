@@ -30,6 +30,10 @@ class Dataset(NamedTuple):
         first = jax.ShapeDtypeStruct((1, *self.train.x.shape[1:]), self.train.x.dtype)
         return jax.eval_shape(lambda x: self.preprocess(x, None), first).shape[1:]
 
+    def unaugmented(self) -> "Dataset":
+        """The same with training inputs preprocessed as at evaluation."""
+        return self._replace(preprocess=Partial(_without_key, self.preprocess))
+
 
 def image_dataset(
     name: str, arrays: Arrays, classes: int, preprocess: Callable[[Array, Array | None], Array]
@@ -46,6 +50,10 @@ def scaled(largest: Scalar, mean: Scalar, deviation: Scalar) -> Callable[[Array,
 
 def _affine(scale: Array, shift: Array, x: Array, key: Array | None) -> Array:
     return x * scale + shift
+
+
+def _without_key(preprocess: Callable[[Array, Array | None], Array], x: Array, key: Array | None) -> Array:
+    return preprocess(x, None)
 
 
 def federate(dataset: Dataset, ownership: Ownership) -> FederatedData:
