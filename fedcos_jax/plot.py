@@ -50,11 +50,11 @@ def draw_partition(counts: np.ndarray, title: str, path: Path) -> None:
     _save(figure, path)
 
 
-def draw_curves(curves: dict[str, tuple[list, list]], title: str, path: Path) -> None:
+def draw_curves(curves: list[tuple[str, list, list]], title: str, path: Path) -> None:
     """Writes a picture of lines over rounds.
 
     Args:
-        curves: label -> (rounds, values); None for a value that is missing.
+        curves: label, rounds and values of each; None for a value that is missing.
         title: of the values.
         path: of the image; its ending is the format.
     """
@@ -64,7 +64,7 @@ def draw_curves(curves: dict[str, tuple[list, list]], title: str, path: Path) ->
 
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.add_subplot(xlabel="round", ylabel=title)
-    for label, (rounds, values) in curves.items():
+    for label, rounds, values in curves:
         axes.plot(rounds, np.array(values, float), label=label)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.3)

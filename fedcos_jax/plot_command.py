@@ -34,10 +34,10 @@ def draw(options: argparse.Namespace) -> None:
         whole = isinstance(run, dict) and {"config", "history"} <= set(run)
         require(whole, f"{path} is not a result of `fedcos run --out`")
         require_known(options.value, run["history"], f"column of {path}:")
-    curves = [curve(run["history"], options.value) for run in runs]
     out = options.out or Path(f"{options.value}.png")
-    names = labels([run["config"] for run in runs], [path.stem for path in options.results])
-    plot.draw_curves(dict(zip(names, curves, strict=True)), options.value.replace("_", " "), out)
+    names = labels([run["config"] for run in runs], list(map(str, options.results)))
+    curves = [(name, *curve(run["history"], options.value)) for name, run in zip(names, runs, strict=True)]
+    plot.draw_curves(curves, options.value.replace("_", " "), out)
     print(f"{out}: {options.value} of {len(runs)} runs")
 
 
@@ -53,10 +53,11 @@ def labels(configs: list[dict[str, Any]], names: list[str]) -> list[str]:
     differing = [name for name in every if any(c.get(name) != configs[0].get(name) for c in configs)]
     order = sorted(differing, key=lambda name: name != "method")
     texts = [", ".join(_part(name, config.get(name)) for name in order) for config in configs]
-    told = [
-        text if texts.count(text) == 1 else f"{text} ({name})".strip() for text, name in zip(texts, names, strict=True)
+    alone = [bool(text) and texts.count(text) == 1 for text in texts]
+    return [
+        text if unique else f"{text} ({name})" if text else name
+        for text, unique, name in zip(texts, alone, names, strict=True)
     ]
-    return [text or name for text, name in zip(told, names, strict=True)]
 
 
 def _part(name: str, value: Any) -> str:
