@@ -4,7 +4,9 @@ import time
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 
+from fedcos_jax import mesh
 from fedcos_jax.experiment import Experiment
 from fedcos_jax.models import num_parameters
 from fedcos_jax.schedule import Shapes
@@ -66,8 +68,9 @@ def _compile(experiment: Experiment, shapes: Shapes) -> tuple[jax.stages.Compile
     _, method, optimizer, data, model, _ = experiment
     start = jax.jit(lambda key: init_state(key, method, model, data.num_clients))
     state = start(jax.random.key(experiment.config.seed))
+    arguments = mesh.replicate((state, data), shapes.devices)
     program = jax.jit(lambda state, data: segment(state, method, optimizer, data, model, shapes, 1))
-    return program.lower(state, data).compile(), (state, data)
+    return program.lower(*arguments).compile(), arguments
 
 
 def _memory(program: jax.stages.Compiled) -> int | None:
@@ -80,16 +83,17 @@ def _memory(program: jax.stages.Compiled) -> int | None:
 
 def _round_seconds(experiment: Experiment, shapes: Shapes, program: jax.stages.Compiled, arguments: tuple) -> float:
     """A short round is timed whole, a long one by the line through one step and a few."""
-    one_step = _seconds(*_compile(experiment, _with_steps(shapes, 1)))
-    if one_step * shapes.max_steps <= TIMED_SECONDS:
+    steps = float(jnp.mean(shapes.num_steps(experiment.data.sizes)))
+    one_step = _seconds_of_steps(experiment, shapes, 1)
+    if one_step * steps <= TIMED_SECONDS:
         return _seconds(program, arguments)
-    few = min(shapes.max_steps, max(2, int(TIMED_SECONDS / one_step)))
-    a_step = (_seconds(*_compile(experiment, _with_steps(shapes, few))) - one_step) / (few - 1)
-    return one_step + (shapes.max_steps - 1) * max(a_step, 0)
+    few = max(2, int(TIMED_SECONDS / one_step))
+    a_step = (_seconds_of_steps(experiment, shapes, few) - one_step) / (few - 1)
+    return one_step + (steps - 1) * max(a_step, 0)
 
 
-def _with_steps(shapes: Shapes, steps: int) -> Shapes:
-    return shapes._replace(max_steps=steps, local_epochs=None)
+def _seconds_of_steps(experiment: Experiment, shapes: Shapes, steps: int) -> float:
+    return _seconds(*_compile(experiment, shapes._replace(local_steps=steps, local_epochs=None)))
 
 
 def _seconds(program: jax.stages.Compiled, arguments: tuple) -> float:
