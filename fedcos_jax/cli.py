@@ -7,7 +7,7 @@ from typing import NoReturn, TypeVar
 
 from fedcos_jax import __version__, data_commands, plot_command, run_command
 from fedcos_jax.data import DATASETS
-from fedcos_jax.errors import InputError
+from fedcos_jax.errors import InputError, did_you_mean
 from fedcos_jax.methods import METHODS
 from fedcos_jax.models import MODELS
 from fedcos_jax.partition import PARTITIONS
@@ -37,7 +37,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def dispatch(arguments: list[str] | None) -> None:
-    options = parser().parse_args(arguments)
+    options, unknown = parser().parse_known_args(arguments)
+    if unknown:
+        hint = did_you_mean(unknown[0], map(flag, vars(options)))
+        raise InputError(f"unknown argument {unknown[0]!r}{hint} (--help lists them all)")
     options.command(options)
 
 

@@ -94,7 +94,7 @@ MISTAKES = {
     "no data directory": (["--dataset", "shakespeare"], DATA_DIR_VARIABLE),
     "missing data directory": (["--dataset", "fashion_mnist", "--data-dir", "nowhere"], "nowhere does not exist"),
     "number of a method": (["--server-lr", "fast"], "server lr must be a number, got 'fast'"),
-    "unknown flag": (["--methd", "FedAvg"], "unrecognized arguments: --methd FedAvg"),
+    "unknown flag": (["--methd", "FedAvg"], "unknown argument '--methd'; did you mean '--method'?"),
     "flag without value": (["--rounds"], "argument --rounds: expected one argument"),
     "unknown source": (["--source", "file"], "unknown source 'file'; did you mean 'files'?"),
     "foreign source": (["--source", "tfds"], "digits is embedded"),
