@@ -18,7 +18,8 @@ Given = TypeVar("Given")
 
 EXAMPLES = """examples:
   fedcos run                                          train on the embedded digits: nothing to download
-  fedcos run --method FedAvg --out fedavg.json        another method, its result in a file
+  fedcos run --out fedcos.json                        its result in a file
+  fedcos run --method FedAvg --out fedavg.json        another method
   fedcos plot fedavg.json fedcos.json                 compare results
   fedcos list                                         what there is to choose from
 

@@ -32,7 +32,9 @@ class Config:
     partition: str = setting("sorted", "scene", "who owns which rows: sorted, mixed90, iid, shards2, dirichlet0.3, ...")
     clients: int = setting(7, "scene", "number of clients; the natural partition brings its own")
     fraction: float = setting(1.0, "scene", "share of the clients in a round, in (0, 1]")
-    augment: bool = setting(True, "scene", "random crops and flips of training images, where the dataset has them")
+    augment: bool = setting(
+        True, "scene", "random crops and flips of training images where a dataset has them (default: on)"
+    )
 
     rounds: int = setting(20, "schedule", "rounds of aggregation")
     local_steps: int = setting(50, "schedule", "local steps of a client in a round")

@@ -52,8 +52,9 @@ def add_run(commands) -> None:
     """Adds `run` to the subcommands."""
     command = commands.add_parser(
         "run",
+        usage="fedcos run [--FLAG VALUE ...]",
         help="train one federated model and print its accuracy",
-        description="Trains one federated model.",
+        description="Trains one federated model; `fedcos list` has the names of datasets, models and methods.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=EXAMPLES,
     )

@@ -51,7 +51,7 @@ def from_arrays(
         train: inputs [rows, ...] and labels [rows], whole numbers from 0.
         test: likewise.
         preprocess: as in `FederatedData`; None for inputs as they are.
-        groups: the client of each training row [rows], for the partition `natural`.
+        groups: the client of each training row [rows], numbers or names, for the partition `natural`.
         name: shown in results.
     """
     splits = {split: Examples(*map(np.asarray, arrays)) for split, arrays in (("training", train), ("test", test))}
@@ -60,7 +60,7 @@ def from_arrays(
         require(y.ndim == 1 and y.dtype.kind in "iu" and y.min() >= 0, f"{split} labels must be whole numbers from 0")
     own, other = (examples.x.shape[1:] for examples in splits.values())
     require(own == other, f"training inputs have shape {own}, test inputs {other}")
-    owners = None if groups is None else np.asarray(groups)
+    owners = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
     require(
         owners is None or len(owners) == len(splits["training"].y), "groups must name a client for each training row"
     )
