@@ -10,7 +10,7 @@ SEEDS   ?= 1
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format reproduce-tables reproduce-figures bench bench-models notebooks check-tfds-builtin clean
+.PHONY: help setup test lint format reproduce-tables reproduce-figures bench bench-models notebooks docs address check-tfds-builtin clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -54,6 +54,12 @@ bench-models: ## every model against a plain PyTorch loop; installs PyTorch apar
 notebooks: $(READY) ## run the notebooks from a clean kernel
 	$(BIN)/python -m pytest tests/test_notebooks.py
 
+docs: $(READY) ## build the documentation in site/, strict about links
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+address: $(READY) ## write the repository's address of pyproject.toml into badges and install cells
+	$(BIN)/python notebooks/address.py
+
 check-tfds-builtin: ## compare our Fashion-MNIST with TFDS's own builder; needs FEDCOS_DATA_DIR, installs TensorFlow apart
 	$(PYTHON) -m venv $(VENV)-tensorflow
 	$(VENV)-tensorflow/bin/pip install --quiet --disable-pip-version-check -r requirements.txt tensorflow-cpu
@@ -61,5 +67,5 @@ check-tfds-builtin: ## compare our Fashion-MNIST with TFDS's own builder; needs 
 	$(VENV)-tensorflow/bin/python -m pytest tests/data/test_tfds.py -k built_in
 
 clean: ## remove the environment and caches
-	rm -rf $(VENV) $(VENV)-tensorflow $(VENV)-torch .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(VENV)-tensorflow $(VENV)-torch .pytest_cache .ruff_cache .hypothesis build dist site *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""Pictures of who owns what."""
+"""Pictures: who owns what, and how runs compare."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def draw_partition(counts: np.ndarray, title: str, path: Path) -> None:
         title: above the picture.
         path: of the image; its ending is the format.
     """
-    require(path.suffix in FORMATS, f"cannot draw {path.name!r}: the file must end in one of {', '.join(FORMATS)}")
+    _require_format(path)
     from matplotlib.colors import PowerNorm
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -47,7 +47,39 @@ def draw_partition(counts: np.ndarray, title: str, path: Path) -> None:
         figure.colorbar(image, label="rows")
     for axis, length in ((axes.xaxis, clients), (axes.yaxis, classes)):
         axis.set_major_locator(MaxNLocator(nbins=min(length, 20), integer=True))
+    _save(figure, path)
+
+
+def draw_curves(curves: list[tuple[str, list, list]], title: str, path: Path) -> None:
+    """Writes a picture of lines over rounds.
+
+    Args:
+        curves: label, rounds and values of each; None for a value that is missing.
+        title: of the values.
+        path: of the image; its ending is the format.
+    """
+    _require_format(path)
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.add_subplot(xlabel="round", ylabel=title)
+    for label, rounds, values in curves:
+        axes.plot(rounds, np.array(values, float), label=label)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(fontsize="small")
+    _save(figure, path)
+
+
+def _require_format(path: Path) -> None:
+    require(path.suffix in FORMATS, f"cannot draw {path.name!r}: the file must end in one of {', '.join(FORMATS)}")
+
+
+def _save(figure, path: Path) -> None:
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from None
