@@ -9,6 +9,11 @@ PROFILE ?= quick
 SEEDS   ?= 1
 WORKERS ?= 2
 
+# ONLY, METHODS and SETTINGS are lists; a method has brackets, which the shell must not read.
+quoted  = $(foreach word,$(1),'$(word)')
+CHOICE  = --profile $(PROFILE) --seeds $(SEEDS) $(if $(ONLY),--only $(call quoted,$(ONLY))) \
+          $(if $(METHODS),--methods $(call quoted,$(METHODS))) $(if $(SETTINGS),--settings $(call quoted,$(SETTINGS)))
+
 .DEFAULT_GOAL := help
 .PHONY: help setup test lint format reproduce-tables reproduce-figures bench bench-models notebooks check-tfds-builtin clean
 
@@ -35,11 +40,11 @@ format: $(READY) ## rewrite the code in the project's style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-reproduce-tables: $(READY) ## the paper's tables; PROFILE=paper for the paper's data and schedule, SEEDS=3 for mean ± std
-	$(BIN)/python -m experiments.reproduce tables --profile $(PROFILE) --seeds $(SEEDS)
+reproduce-tables: $(READY) ## the paper's tables; PROFILE=quick|short|paper, SEEDS=3, ONLY="table1 table4", METHODS, SETTINGS
+	$(BIN)/python -m experiments.reproduce tables $(CHOICE)
 
-reproduce-figures: $(READY) ## the paper's figures; PROFILE as above
-	$(BIN)/python -m experiments.reproduce figures --profile $(PROFILE)
+reproduce-figures: $(READY) ## the paper's figures; likewise
+	$(BIN)/python -m experiments.reproduce figures $(CHOICE)
 
 bench: $(READY) ## what FedCos and augmentation cost, and samples/s beside this machine's own limit
 	$(BIN)/python -m benchmarks.penalty_cost
