@@ -1,13 +1,13 @@
 """Runs the tables and figures of the paper: `python -m experiments.reproduce tables --profile paper --only table2`."""
 
 import argparse
-import functools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from experiments import latex, markdown, table1, table2, table3, table4, table5
 from experiments.figures import FIGURES
+from experiments.figures.figure import Figure, as_png, compose
 from experiments.table import PROFILES, RESULTS, Cell, Result, Table, cells, run_cell, select
 from fedcos_jax import results
 from fedcos_jax.cli import guard
@@ -57,9 +57,7 @@ def reproduce(options: argparse.Namespace) -> None:
         require_known(name, named, f"name in {options.what}")
     chosen = [name for name in named if name in options.only or not options.only]
     reproduce_tables([TABLES[name] for name in chosen if name in TABLES], options)
-    for name in chosen:
-        if name in FIGURES:
-            reproduce_figure(name, options)
+    reproduce_figures([FIGURES[name] for name in chosen if name in FIGURES], options)
 
 
 def run_with(options: argparse.Namespace, cell: Cell) -> Result:
@@ -90,12 +88,26 @@ def write_pages(table: Table, options: argparse.Namespace) -> None:
     print(f"{text}\nWritten to {path} and {path.with_suffix('.tex').name}; its cells are in {path.with_suffix('')}.")
 
 
-def reproduce_figure(name: str, options: argparse.Namespace) -> None:
-    figure = FIGURES[name].draw(options.profile, functools.partial(run_with, options))
-    path = options.results_dir / options.profile / "figures" / f"{name}.png"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-    print(f"{FIGURES[name].title}: {path}")
+def reproduce_figures(figures: Sequence[Figure], options: argparse.Namespace) -> None:
+    """Runs the chosen cells of each figure and draws it; a figure of which none is chosen is passed over."""
+    if not figures:
+        return
+    methods, settings = select(
+        [table for figure in figures for table in figure.tables], options.methods, options.settings
+    )
+    for figure in figures:
+        chosen = list(figure.cells(options.profile, methods=methods, settings=settings, seeds=options.seeds))
+        for cell in chosen:
+            run_with(options, cell)
+        if chosen or not figure.runs:
+            draw(figure, options)
+
+
+def draw(figure: Figure, options: argparse.Namespace) -> None:
+    path = options.results_dir / options.profile / "figures" / f"{figure.name}.png"
+    panels = figure.panels(options.profile, options.results_dir)
+    results.write_bytes(path, as_png(compose(panels, figure.columns, figure.caption(options.profile))))
+    print(f"{figure.title}: {path}")
 
 
 if __name__ == "__main__":

@@ -55,7 +55,8 @@ class Table(NamedTuple):
     settings: dict[str, Setting]
     """By the names that the command line and the files use."""
     paper: dict[str, tuple[float, ...]]
-    """Method -> the paper's numbers, setting by setting, within a setting in the order of `values`."""
+    """Method -> the paper's numbers, setting by setting, within a setting in the order of `values`; not every method
+    of a figure has any."""
     profiles: dict[str, Profile]
     values: tuple[str, ...] = ("last_accuracy",)
     """What the paper gives of a cell, keys of VALUES; the first one counts."""
@@ -63,8 +64,8 @@ class Table(NamedTuple):
     """What is shown beside it."""
 
     def paper_number(self, setting: str, method: str, value: str) -> float | None:
-        """The paper's number; None where it does not give this value."""
-        if value not in self.values:
+        """The paper's number; None where it does not give it."""
+        if value not in self.values or method not in self.paper:
             return None
         column = list(self.settings).index(setting) * len(self.values) + self.values.index(value)
         return self.paper[method][column]

@@ -36,6 +36,13 @@ TWO_CLIENTS = Quadratics(
     centers=np.array([[6.0, 0.0], [3.0, 0.0]]),
     start=np.array([5.1, -3.1]),
 )
+# The appendix starts at this point but does not give its functions: here f_1, f_2 and, of the same form,
+# f_3 = ½(x-4)² - ½(x-4)(y-3) + ½(y-3)².
+THREE_CLIENTS = Quadratics(
+    matrices=np.concatenate([TWO_CLIENTS.matrices, [[[1, -0.5], [-0.5, 1]]]]),
+    centers=np.concatenate([TWO_CLIENTS.centers, [[4.0, 3.0]]]),
+    start=np.array([4.53, 0.38]),
+)
 
 
 def trajectory(
