@@ -8,6 +8,7 @@ from pathlib import Path
 from experiments import latex, markdown, table1, table2, table3, table4, table5
 from experiments.figures import FIGURES
 from experiments.figures.figure import Figure, as_png, compose
+from experiments.report import page
 from experiments.table import PROFILES, RESULTS, Cell, Result, Table, cells, run_cell, select
 from fedcos_jax import results
 from fedcos_jax.cli import guard
@@ -15,7 +16,7 @@ from fedcos_jax.errors import require, require_at_least, require_known
 from fedcos_jax.experiment import from_text
 
 TABLES: dict[str, Table] = {module.TABLE.name: module.TABLE for module in (table1, table2, table3, table4, table5)}
-GROUPS: dict[str, list[str]] = {"tables": list(TABLES), "figures": list(FIGURES)}
+GROUPS: dict[str, list[str]] = {"tables": list(TABLES), "figures": list(FIGURES), "report": []}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,7 +29,11 @@ def parser() -> argparse.ArgumentParser:
         description="Runs the tables or figures of the paper, one JSON file a cell. Cells that already have a result "
         "are not run again, so an interrupted run goes on where it stopped.",
     )
-    parser.add_argument("what", choices=[*GROUPS, *TABLES, *FIGURES], help="a table, a figure, or all of a kind")
+    parser.add_argument(
+        "what",
+        choices=[*GROUPS, *TABLES, *FIGURES],
+        help="a table, a figure, all of a kind, or only the report",
+    )
     parser.add_argument(
         "--profile",
         default="quick",
@@ -58,6 +63,7 @@ def reproduce(options: argparse.Namespace) -> None:
     chosen = [name for name in named if name in options.only or not options.only]
     reproduce_tables([TABLES[name] for name in chosen if name in TABLES], options)
     reproduce_figures([FIGURES[name] for name in chosen if name in FIGURES], options)
+    write_report(options)
 
 
 def run_with(options: argparse.Namespace, cell: Cell) -> Result:
@@ -108,6 +114,13 @@ def draw(figure: Figure, options: argparse.Namespace) -> None:
     panels = figure.panels(options.profile, options.results_dir)
     results.write_bytes(path, as_png(compose(panels, figure.columns, figure.caption(options.profile))))
     print(f"{figure.title}: {path}")
+
+
+def write_report(options: argparse.Namespace) -> None:
+    path = options.results_dir / options.profile / "report.html"
+    text = page.render(list(TABLES.values()), list(FIGURES.values()), options.profile, options.results_dir)
+    results.write_text(path, text)
+    print(f"Report: {path}")
 
 
 if __name__ == "__main__":

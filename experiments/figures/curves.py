@@ -35,10 +35,11 @@ def curves(runs: Runs, setting: str, column: str, profile: str, folder: Path, ti
     """A panel with a line for each method that was run; none if none was."""
     found = {method: stored(runs.table, profile, folder, setting, method) for method in runs.methods}
     found = {method: results for method, results in found.items() if results}
-    return [Panel(title or LABELS[column], partial(_draw, found, column))] if found else []
+    label = LABELS[column] if title else ""
+    return [Panel(title or LABELS[column], partial(_draw, found, column, label))] if found else []
 
 
-def _draw(found: dict[str, list[Result]], column: str, axes: Axes) -> None:
+def _draw(found: dict[str, list[Result]], column: str, label: str, axes: Axes) -> None:
     """The mean over seeds, and their range where there are several."""
     for method, results in found.items():
         color, dashes = LINES[method]
@@ -47,7 +48,7 @@ def _draw(found: dict[str, list[Result]], column: str, axes: Axes) -> None:
         axes.plot(rounds, values.mean(0), color=color, linestyle=dashes, label=method)
         if len(values) > 1:
             axes.fill_between(rounds, values.min(0), values.max(0), color=color, alpha=0.2, linewidth=0)
-    axes.set(xlabel="round", ylabel=LABELS[column])
+    axes.set(xlabel="round", ylabel=label)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 

@@ -4,8 +4,8 @@ illustration of FedCos", both of Table II's totally non-IID clients.
 Command: `python -m experiments.reproduce consistency` or `mechanism` `[--profile short|paper --data-dir DIR]`; the runs
 are four cells of Table II, shared with it: 200 seconds each in the paper profile on 2 idle CPU cores.
 
-Paper: with FedCos the cosine between two clients' moves is larger, the local models move less and stay nearer each other,
-and the global model moves farther; FedProx moves less but in directions as different as FedAvg's.
+Paper: with FedCos the cosine between two clients' moves is larger, the local models move less and stay nearer each
+other, and the global model moves farther; FedProx moves less but in directions as different as FedAvg's.
 Ours (paper profile, seed 0, mean of the last ten rounds, FedAvg / FedProx(0.1) / FedCos(0.02)): MECHANISM
 """
 

@@ -10,7 +10,7 @@ Ours: with two clients FedAvg comes within 0.95 of the optimum and FedCos within
 and a third one of our choice) 0.71 and 0.06. FedProx is slower; with three clients it stops nearer than FedAvg, 0.49.
 """
 
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -20,26 +20,35 @@ from matplotlib.colors import to_rgba
 from experiments import toy
 from experiments.figures.curves import LINES
 from experiments.figures.figure import INK, Figure, Panel
-from fedcos_jax.methods import parse
+from fedcos_jax.methods import in_paper_form, parse
 
 METHODS = ("FedAvg", "FedProx(0.1)", "FedCos(0.5)")
+PROBLEMS = {2: toy.TWO_CLIENTS, 3: toy.THREE_CLIENTS}
 COLOR = LINES["FedCos(0.02)"][0]
 
 
-def nearest(problem: toy.Quadratics, method: str) -> float:
-    """How near the global model ever comes to the optimum after the first round."""
-    path = toy.trajectory(problem, parse(method).build())
-    return float(np.linalg.norm(path[1:] - problem.optimum(), axis=1).min())
+@cache
+def path(clients: int, method: str) -> np.ndarray:
+    """The global model after each round, [1 + rounds, 2]."""
+    return toy.trajectory(PROBLEMS[clients], in_paper_form(parse(method)))
 
 
-def panels(problem: toy.Quadratics, profile: str, folder: Path) -> list[Panel]:
+def nearest(clients: int, method: str) -> float:
+    """How near the global model comes to the optimum after the first round."""
+    offsets = path(clients, method)[1:] - PROBLEMS[clients].optimum()
+    return float(np.linalg.norm(offsets, axis=1).min())
+
+
+def panels(clients: int, profile: str, folder: Path) -> list[Panel]:
     """One panel a method."""
-    paths = {method: toy.trajectory(problem, parse(method).build()) for method in METHODS}
-    points = np.concatenate([*paths.values(), problem.centers])
+    points = np.concatenate([*(path(clients, method) for method in METHODS), PROBLEMS[clients].centers])
     low, high = points.min(0) - 0.4, points.max(0) + 0.4
     return [
-        Panel(f"{method}: within {nearest(problem, method):.2f}", partial(_draw, problem, path, low, high))
-        for method, path in paths.items()
+        Panel(
+            f"{method}: within {nearest(clients, method):.2f} of the optimum",
+            partial(_draw, PROBLEMS[clients], path(clients, method), low, high),
+        )
+        for method in METHODS
     ]
 
 
@@ -49,18 +58,20 @@ def _draw(problem: toy.Quadratics, path: np.ndarray, low: np.ndarray, high: np.n
     axes.contour(x, y, problem.loss(np.stack([x, y], axis=-1)), levels=18, colors=INK, alpha=0.18, linewidths=0.7)
     axes.plot(*path.T, color=COLOR, alpha=0.35, linewidth=0.7)
     faded = [to_rgba(COLOR, opacity) for opacity in np.linspace(0.15, 1, len(path))]
-    axes.scatter(*path.T, c=faded, s=16, linewidths=0, zorder=3, label="global model, later rounds stronger")
-    axes.plot(*problem.centers.T, "^", color="#0072B2", markersize=8, linestyle="none", label="local optima")
-    axes.plot(*problem.optimum(), "*", color="#009E73", markersize=14, linestyle="none", label="global optimum")
+    axes.scatter(*path.T, c=faded, s=16, linewidths=0, zorder=3)
+    axes.plot([], "o", color=COLOR, markersize=5, label="global model, later rounds stronger")
+    axes.plot(*problem.centers.T, "^", color="#0072B2", markersize=8, label="local optima")
+    axes.plot(*problem.optimum(), "*", color="#009E73", markersize=14, label="global optimum")
     axes.grid(visible=False)
 
 
 TWO = Figure(
     "toy",
     "Trajectories of the global model, two clients",
-    "FedAvg stops between the local optima; FedCos walks around that point and visits points nearer the global optimum.",
+    "FedAvg stops between the local optima; FedCos walks around that point and visits points nearer the global "
+    "optimum.",
     (),
-    partial(panels, toy.TWO_CLIENTS),
+    partial(panels, 2),
 )
 THREE = Figure(
     "toy3",
@@ -68,5 +79,5 @@ THREE = Figure(
     "The same with three clients. The paper does not give its three functions; these are the two of the example above "
     "and one more.",
     (),
-    partial(panels, toy.THREE_CLIENTS),
+    partial(panels, 3),
 )
