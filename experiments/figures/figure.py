@@ -74,10 +74,11 @@ class Figure(NamedTuple):
 
     def caption(self, profile: str) -> str:
         """What stands in for the paper's data and models, and for how long they were trained."""
-        chosen = [table.profiles[profile] for table in self.tables]
-        taken = {f"{new} for {old}" for one in chosen for old, new in one.stand_ins.items()}
-        notes = [f"Not the paper's experiment: {', '.join(sorted(taken))}."] if taken else []
-        return "\n".join(dict.fromkeys([*notes, *(one.note for one in chosen)]))
+        chosen = {table.title: table.profiles[profile] for table in self.tables}
+        taken = {f"{new} for {old}" for one in chosen.values() for old, new in one.stand_ins.items()}
+        honest = [f"Not the paper's experiment: {', '.join(sorted(taken))}."] if taken else []
+        notes = [f"{title}. {one.note}" if len(chosen) > 1 else one.note for title, one in chosen.items()]
+        return "\n".join(honest + notes)
 
     @property
     def tables(self) -> list[Table]:

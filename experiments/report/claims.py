@@ -44,6 +44,12 @@ class Verdict(NamedTuple):
         return sum(bool(case.holds) for case in self.run)
 
     @property
+    def telling(self) -> list[Case]:
+        """The cases that fail, or else the one that nearly did."""
+        worst_first = sorted(self.run, key=lambda case: case.slack)
+        return [case for case in worst_first if not case.holds] or worst_first[:1]
+
+    @property
     def word(self) -> str:
         if not self.run:
             return "not run"

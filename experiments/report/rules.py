@@ -12,6 +12,8 @@ from experiments.table import VALUES, Table, stored
 
 TAIL = 10
 """Rounds at the end over which a measure of the mechanism is averaged."""
+ROUNDING = 1e-9
+"""Lets a comparison that allows equality survive floating point."""
 
 
 class Case(NamedTuple):
@@ -23,6 +25,8 @@ class Case(NamedTuple):
     """Empty where they are missing."""
     holds: bool | None
     """None: not run."""
+    slack: float = 0.0
+    """How far it is from failing, in its own unit; not positive where it fails."""
 
 
 class Source(Protocol):
@@ -87,7 +91,12 @@ def _order(table, better, worse, margin, settings, source: Source) -> Iterator[C
                 for low in worse:
                     numbers = [source.accuracy(table, setting, method, value) for method in (high, low)]
                     gap = f" by {margin:g} or more" if margin else ""
-                    yield _case(where, f"{high} above {low}{gap}", numbers, lambda a, b: a - b > margin)
+                    yield _case(
+                        where,
+                        f"{high} above {low}{gap}",
+                        numbers,
+                        lambda a, b: a - b - margin + bool(margin) * ROUNDING,
+                    )
 
 
 def enhanced(table: Table) -> Rule:
@@ -111,7 +120,7 @@ def _gain_grows(table, method, more, less, source: Source) -> Iterator[Case]:
 
     headings = [table.settings[name].heading for name in (more, less)]
     statement = f"gain of {method} over FedAvg: {headings[0]} above {headings[1]}"
-    yield _case(table.title, statement, [gain(more), gain(less)], lambda a, b: a > b, "{:+.2f}")
+    yield _case(table.title, statement, [gain(more), gain(less)], lambda a, b: a - b, "{:+.2f}")
 
 
 def close(table: Table, methods: Sequence[str], other: str, *, within: float) -> Rule:
@@ -124,7 +133,9 @@ def _close(table, methods, other, within, source: Source) -> Iterator[Case]:
         for method in methods:
             numbers = [source.accuracy(table, setting, name, "last10_accuracy") for name in (method, other)]
             statement = f"{method} within {within:g} points of {other}, mean of the last ten rounds"
-            yield _case(table.settings[setting].heading, statement, numbers, lambda a, b: abs(a - b) <= within)
+            yield _case(
+                table.settings[setting].heading, statement, numbers, lambda a, b: within - abs(a - b) + ROUNDING
+            )
 
 
 def fewer_rounds(table: Table, *, factor: float) -> Rule:
@@ -137,7 +148,7 @@ def _fewer_rounds(table, factor, source: Source) -> Iterator[Case]:
         for baseline in efficiency.ENHANCED:
             numbers = [source.factor(table, setting, baseline), factor]
             statement = f"{baseline}: {factor:g} times fewer rounds with FedCos"
-            yield _case(column.heading, statement, numbers, lambda a, b: a >= b, "{:.1f}×")
+            yield _case(column.heading, statement, numbers, lambda a, b: a - b + ROUNDING, "{:.1f}×")
 
 
 def measured(table: Table, setting: str, high: str, low: str, columns: dict[str, str]) -> Rule:
@@ -149,7 +160,7 @@ def _measured(table, setting, high, low, columns, source: Source) -> Iterator[Ca
     for column, words in columns.items():
         numbers = [source.tail(table, setting, method, column) for method in (high, low)]
         yield _case(
-            table.settings[setting].heading, f"{words}: {high} above {low}", numbers, lambda a, b: a > b, "{:.3f}"
+            table.settings[setting].heading, f"{words}: {high} above {low}", numbers, lambda a, b: a - b, "{:.3f}"
         )
 
 
@@ -169,7 +180,10 @@ def _as_in_the_paper(tables, within, source: Source) -> Iterator[Case]:
                     ]
                     statement = f"{method}, {VALUES[value]}: within {within:g} of the paper"
                     yield _case(
-                        f"{table.title}: {column.heading}", statement, numbers, lambda a, b: abs(a - b) <= within
+                        f"{table.title}: {column.heading}",
+                        statement,
+                        numbers,
+                        lambda a, b: within - abs(a - b) + ROUNDING,
                     )
 
 
@@ -178,17 +192,18 @@ def nearer_the_optimum(source: Source) -> Iterator[Case]:
     for clients in trajectories.PROBLEMS:
         numbers: list[float | None] = [trajectories.nearest(clients, method) for method in ("FedCos(0.5)", "FedAvg")]
         known = numbers if isinstance(source, Ours) else [None, None]
-        yield _case(f"{clients} clients", "distance to the optimum: FedCos below FedAvg", known, lambda a, b: a < b)
+        yield _case(f"{clients} clients", "distance to the optimum: FedCos below FedAvg", known, lambda a, b: b - a)
 
 
 def _case(
     where: str,
     statement: str,
     numbers: Sequence[float | None],
-    holds: Callable[[float, float], bool],
+    slack: Callable[[float, float], float],
     form: str = "{:.2f}",
 ) -> Case:
     left, right = numbers
     if left is None or right is None:
         return Case(where, statement, "", None)
-    return Case(where, statement, f"{form.format(left)} against {form.format(right)}", bool(holds(left, right)))
+    shown, spare = f"{form.format(left)} against {form.format(right)}", slack(left, right)
+    return Case(where, statement, shown, spare > 0, spare)
