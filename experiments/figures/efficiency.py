@@ -6,7 +6,8 @@ Tables I and II, eight methods in four settings, shared with them.
 Each baseline runs for the whole schedule (about 100 rounds); then the rounds are counted that the same baseline with
 FedCos(0.02) needs to reach the accuracy where the baseline ended.
 Paper: half the rounds on CIFAR10, 2 to 5 times fewer on FMNIST, the more the more heterogeneous the clients.
-Ours (paper profile, FMNIST, totally non-IID, seed 0): EFFICIENCY
+Ours (paper profile, FMNIST, seed 0): totally non-IID 6.5 times fewer for FedAvg, 6.0 for FedProx, 5.2 for FedAvgM, 3.2
+for FedOpt; for FedAvg 3.1 with 90%, 2.7 with 70% non-IID and 2.2 with IID clients. CIFAR10 was not run at that length.
 """
 
 from collections.abc import Iterator

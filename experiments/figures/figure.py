@@ -33,6 +33,8 @@ STYLE = {
 } | dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK)
 PANEL_SIZE = (4.6, 3.5)
 """Inches; as wide as a phone, its letters are as large as the text of a page."""
+LINE_HEIGHT = 0.22
+"""Of a line of the heading."""
 
 
 class Panel(NamedTuple):
@@ -90,7 +92,8 @@ def compose(panels: Sequence[Panel], columns: int = 1, heading: str = "") -> Can
     """The panels in rows, with one legend below for all of them."""
     with matplotlib.rc_context(STYLE):
         rows = -(-len(panels) // columns)
-        canvas = Canvas(figsize=(PANEL_SIZE[0] * columns, PANEL_SIZE[1] * rows), layout="constrained")
+        height = PANEL_SIZE[1] * rows + LINE_HEIGHT * len(heading.splitlines())
+        canvas = Canvas(figsize=(PANEL_SIZE[0] * columns, height), layout="constrained")
         legend = {}
         for i, panel in enumerate(panels):
             axes = canvas.add_subplot(rows, columns, i + 1)

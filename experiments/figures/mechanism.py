@@ -6,7 +6,9 @@ are four cells of Table II, shared with it: 200 seconds each in the paper profil
 
 Paper: with FedCos the cosine between two clients' moves is larger, the local models move less and stay nearer each
 other, and the global model moves farther; FedProx moves less but in directions as different as FedAvg's.
-Ours (paper profile, seed 0, mean of the last ten rounds, FedAvg / FedProx(0.1) / FedCos(0.02)): MECHANISM
+Ours (paper profile, seed 0, mean of the last ten rounds, FedAvg / FedProx(0.1) / FedCos(0.01) / FedCos(0.02)): cosine
+0.06 / 0.03 / 0.29 / 0.57, local move 0.38 / 0.30 / 0.31 / 0.31, distance 0.50 / 0.40 / 0.35 / 0.29, global move
+0.04 / 0.03 / 0.15 / 0.23.
 """
 
 from pathlib import Path

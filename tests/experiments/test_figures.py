@@ -2,6 +2,7 @@
 
 import re
 
+import fabricated
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,7 +16,6 @@ from fedcos_jax.data import DATASETS
 from fedcos_jax.errors import InputError
 from fedcos_jax.methods import parse
 from fedcos_jax.models import MODELS
-from tests.experiments import fabricated
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 
+import fabricated
 import pytest
 
 from experiments import reproduce, table1, table2, table4
@@ -12,7 +13,6 @@ from experiments.report import rules
 from experiments.report.claims import CLAIMS, Claim, judge
 from experiments.report.page import judged
 from fedcos_jax import results
-from tests.experiments import fabricated
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 
