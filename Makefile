@@ -15,7 +15,7 @@ CHOICE  = --profile $(PROFILE) --seeds $(SEEDS) $(if $(ONLY),--only $(call quote
           $(if $(METHODS),--methods $(call quoted,$(METHODS))) $(if $(SETTINGS),--settings $(call quoted,$(SETTINGS)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format reproduce-tables reproduce-figures bench bench-models notebooks check-tfds-builtin clean
+.PHONY: help setup test lint format reproduce-tables reproduce-figures report bench bench-models notebooks check-tfds-builtin clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -45,6 +45,9 @@ reproduce-tables: $(READY) ## the paper's tables; PROFILE=quick|short|paper, SEE
 
 reproduce-figures: $(READY) ## the paper's figures; likewise
 	$(BIN)/python -m experiments.reproduce figures $(CHOICE)
+
+report: $(READY) ## results/PROFILE/report.html anew from the runs there are
+	$(BIN)/python -m experiments.reproduce report --profile $(PROFILE)
 
 bench: $(READY) ## what FedCos and augmentation cost, and samples/s beside this machine's own limit
 	$(BIN)/python -m benchmarks.penalty_cost

@@ -6,6 +6,7 @@ are drawn one by one for the report, where they wrap on a narrow screen, and tog
 
 import io
 import re
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -33,8 +34,8 @@ STYLE = {
 } | dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK)
 PANEL_SIZE = (4.6, 3.5)
 """Inches; as wide as a phone, its letters are as large as the text of a page."""
-LINE_HEIGHT = 0.22
-"""Of a line of the heading."""
+LINE_HEIGHT, LETTERS = 0.22, 55
+"""Of the heading: inches a line, letters a line above one panel."""
 
 
 class Panel(NamedTuple):
@@ -92,7 +93,8 @@ def compose(panels: Sequence[Panel], columns: int = 1, heading: str = "") -> Can
     """The panels in rows, with one legend below for all of them."""
     with matplotlib.rc_context(STYLE):
         rows = -(-len(panels) // columns)
-        height = PANEL_SIZE[1] * rows + LINE_HEIGHT * len(heading.splitlines())
+        wrapped = [part for line in heading.splitlines() for part in textwrap.wrap(line, LETTERS * columns)]
+        height = PANEL_SIZE[1] * rows + LINE_HEIGHT * len(wrapped)
         canvas = Canvas(figsize=(PANEL_SIZE[0] * columns, height), layout="constrained")
         legend = {}
         for i, panel in enumerate(panels):
@@ -102,8 +104,7 @@ def compose(panels: Sequence[Panel], columns: int = 1, heading: str = "") -> Can
             legend |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
         if legend:
             canvas.legend(legend.values(), legend.keys(), loc="outside lower center", ncols=2 * columns)
-        if heading:
-            canvas.suptitle(heading, fontsize=11)
+        canvas.suptitle("\n".join(wrapped), fontsize=11)
         return canvas
 
 

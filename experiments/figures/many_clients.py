@@ -1,6 +1,7 @@
 """Accuracy with 20 clients: Fig. "Performance comparison under non-IID settings where N = 20", CIFAR10 and FMNIST.
 
-Command: `python -m experiments.reproduce many_clients [--profile short|paper --data-dir DIR]`. RUNTIME
+Command: `python -m experiments.reproduce many_clients [--profile short|paper --data-dir DIR]`.
+Quick: 37 seconds on 2 CPU cores.
 
 Sorted by label into 40 shards, two a client; batch 64, 200 local steps, 500 epochs: 40 steps an epoch, 100 rounds on
 CIFAR10, 47 steps and 118 rounds on FMNIST.

