@@ -1,11 +1,12 @@
 """A deeper network: Fig. "Performance comparison for ResNet18", CIFAR10, totally non-IID.
 
 Command: `python -m experiments.reproduce deep [--profile short|paper --data-dir DIR]`.
-Quick: 67 seconds on 2 CPU cores, most of it compilation.
+Quick: 102 seconds on 2 CPU cores, a third of it compilation.
 
 The paper gives no schedule for this figure: here five clients and the batch, steps and learning rate of its other
 experiment with ResNet18, Table III.
-Paper: FedCos with either strength is well above FedAvg all the way. Ours: QUICK
+Paper: FedCos with either strength is well above FedAvg all the way.
+Ours: not run at that length. Quick, last round: FedAvg 71.9, FedCos(0.01) 87.5, FedCos(0.02) 83.9, still swinging.
 """
 
 from dataclasses import replace

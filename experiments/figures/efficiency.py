@@ -1,7 +1,7 @@
 """Rounds that FedCos saves: Fig. "FedCos enhances the communication efficiency of baselines", on CIFAR10 and on FMNIST.
 
 Command: `python -m experiments.reproduce efficiency [--profile short|paper --data-dir DIR]`; the runs are those of
-Tables I and II, eight methods in four settings, shared with them.
+Tables I and II, eight methods in four settings, shared with them. Quick: 73 seconds on 2 CPU cores.
 
 Each baseline runs for the whole schedule (about 100 rounds); then the rounds are counted that the same baseline with
 FedCos(0.02) needs to reach the accuracy where the baseline ended.
@@ -87,6 +87,7 @@ def _draw(found: dict[str, list[Saving]], axes: Axes) -> None:
     axes.bar_label(bars, [_factor(each) for each in found.values()], padding=2)
     axes.set_xticks(places, [heading.replace(" non-IID", "\nnon-IID") for heading in found])
     axes.set(ylabel="rounds to the same accuracy", xlim=(-0.6, max(len(found), 2) - 0.4))
+    axes.margins(y=0.12)
     axes.grid(visible=False, axis="x")
 
 

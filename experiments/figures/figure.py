@@ -25,6 +25,7 @@ STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
+    "axes.axisbelow": True,
     "grid.color": INK,
     "grid.alpha": 0.15,
     "legend.frameon": False,

@@ -1,11 +1,13 @@
 """Six times as long: Fig. "Performance comparison with 3200 epoches", CIFAR10, totally non-IID, the scene of Table I.
 
 Command: `python -m experiments.reproduce long [--profile short|paper --data-dir DIR]`.
-Quick: 31 seconds on 2 CPU cores.
+Quick: 32 seconds on 2 CPU cores.
 
 3,200 epochs of 79 steps are 632 rounds of 400.
 Paper, last round (best round): FedAvg 56.83 (57.45), FedCos(0.01) 57.66 (58.48), FedCos(0.02) 58.58 (59.73).
-Ours: not run at the paper's schedule. QUICK
+Ours: not run at the paper's schedule. Quick, last round (best round): FedAvg 93.6 (93.6), FedCos(0.01) 96.7 (96.9),
+FedCos(0.02) 76.7 (97.8): it leads for 97 rounds, then falls and climbs again, as it does earlier with larger learning
+rates.
 """
 
 from dataclasses import replace

@@ -5,7 +5,9 @@ Command: `python -m experiments.reproduce server_rates [--profile short|paper --
 
 The paper gives neither the clients nor the rates but 1.7; here five totally non-IID clients as in Table I.
 Paper: FedOpt is faster than FedAvg in the first rounds and ends where FedAvg ends; at 1.7 its curve jitters, beyond it
-falls; FedCos stays ahead of all. Ours: QUICK
+falls; FedCos stays ahead of all.
+Ours: not run at the paper's schedule. Quick, mean of the last ten rounds: FedAvg 86.2, FedOpt 89.3 (1.2), 90.5 (1.5),
+89.3 (1.7), 93.1 (2), FedCos(0.02) 94.8; the jitter grows with the rate.
 """
 
 from dataclasses import replace
