@@ -9,8 +9,13 @@ PROFILE ?= quick
 SEEDS   ?= 1
 WORKERS ?= 2
 
+# ONLY, METHODS and SETTINGS are lists; a method has brackets, which the shell must not read.
+quoted  = $(foreach word,$(1),'$(word)')
+CHOICE  = --profile $(PROFILE) --seeds $(SEEDS) $(if $(ONLY),--only $(call quoted,$(ONLY))) \
+          $(if $(METHODS),--methods $(call quoted,$(METHODS))) $(if $(SETTINGS),--settings $(call quoted,$(SETTINGS)))
+
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format reproduce-tables reproduce-figures bench bench-models notebooks docs address check-tfds-builtin clean
+.PHONY: help setup test lint format reproduce-tables reproduce-figures report bench bench-models notebooks docs address check-tfds-builtin clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -35,11 +40,14 @@ format: $(READY) ## rewrite the code in the project's style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-reproduce-tables: $(READY) ## the paper's tables; PROFILE=paper for the paper's data and schedule, SEEDS=3 for mean ± std
-	$(BIN)/python -m experiments.reproduce tables --profile $(PROFILE) --seeds $(SEEDS)
+reproduce-tables: $(READY) ## the paper's tables; PROFILE=quick|short|paper, SEEDS=3, ONLY="table1 table4", METHODS, SETTINGS
+	$(BIN)/python -m experiments.reproduce tables $(CHOICE)
 
-reproduce-figures: $(READY) ## the paper's figures; PROFILE as above
-	$(BIN)/python -m experiments.reproduce figures --profile $(PROFILE)
+reproduce-figures: $(READY) ## the paper's figures; likewise
+	$(BIN)/python -m experiments.reproduce figures $(CHOICE)
+
+report: $(READY) ## results/PROFILE/report.html anew from the runs there are
+	$(BIN)/python -m experiments.reproduce report --profile $(PROFILE)
 
 bench: $(READY) ## what FedCos and augmentation cost, and samples/s beside this machine's own limit
 	$(BIN)/python -m benchmarks.penalty_cost
