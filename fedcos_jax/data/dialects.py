@@ -12,7 +12,7 @@ from fedcos_jax.errors import require
 
 VOCABULARY = " aeinorst,.\n"
 WINDOW = 5
-CONCENTRATION = 0.05
+CONCENTRATION = 0.15
 """Of the Dirichlet distribution behind the successors of a character: the smaller, the more predictable."""
 OWN_SHARE = 0.5
 """Chance that a dialect has its own successors of a character."""
