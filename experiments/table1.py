@@ -53,7 +53,7 @@ TABLE = Table(
     profiles={
         "quick": Profile(
             replace(SCENE, rounds=20, local_steps=20, batch_size=32, lr=0.05),
-            "20 rounds of 20 steps, batch 32, learning rate 0.05: long enough to learn, too short for all to end alike.",
+            "20 rounds of 20 steps, batch 32, learning rate 0.05, too short for all to end alike.",
             {"cifar10": "digits(16)"},
         ),
         "short": Profile(
