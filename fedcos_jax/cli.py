@@ -1,11 +1,11 @@
-"""The installed command: `fedcos run`, `plot`, `data`, `partition` and `list`."""
+"""The installed command: `fedcos run`, `sweep`, `plot`, `data`, `partition` and `list`."""
 
 import argparse
 import sys
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
-from fedcos_jax import __version__, data_commands, mesh, plot_command, run_command
+from fedcos_jax import __version__, data_commands, mesh, plot_command, run_command, sweep_command
 from fedcos_jax.data import DATASETS
 from fedcos_jax.errors import InputError, did_you_mean
 from fedcos_jax.methods import METHODS
@@ -69,6 +69,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"fedcos {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run_command.add_run(commands)
+    sweep_command.add_sweep(commands)
     plot_command.add_plot(commands)
     data_commands.add_data(commands)
     data_commands.add_partition(commands)

@@ -13,6 +13,7 @@ import numpy as np
 
 from fedcos_jax import data, methods, models, optimizers, partition, settings
 from fedcos_jax.errors import require_at_least, require_known
+from fedcos_jax.partition import Ownership
 from fedcos_jax.schedule import Schedule, fraction_of
 from fedcos_jax.settings import setting
 from fedcos_jax.simulate import History, Progress, run
@@ -65,6 +66,15 @@ class Config:
     @property
     def options(self) -> methods.Options:
         return methods.Options(**{name: getattr(self, name) for name in methods.Options._fields})
+
+    def load(self, data_dir: str | None = None, source: str = "auto") -> data.Dataset:
+        """The dataset."""
+        dataset = data.load(self.dataset, source, data_dir)
+        return dataset if self.augment else dataset.unaugmented()
+
+    def ownership(self, dataset: data.Dataset) -> Ownership:
+        """Who owns which rows."""
+        return partition.build(self.partition, dataset.train.y, self.clients, self.seed, dataset.groups)
 
     def schedule(self, num_clients: int) -> Schedule:
         """The shapes of the run."""
@@ -123,10 +133,9 @@ def prepare(
     spec = methods.parse(config.method)
     method, optimizer = build(spec, config.options), config.optimizer()
     require_at_least(0, seed=config.seed)
-    dataset = data.load(config.dataset, source, data_dir)
-    dataset = dataset if config.augment else dataset.unaugmented()
+    dataset = config.load(data_dir, source)
     model = models.build(config.model, dataset.input_shape, dataset.classes)
-    ownership = partition.build(config.partition, dataset.train.y, config.clients, config.seed, dataset.groups)
+    ownership = config.ownership(dataset)
     num_clients = len(ownership.offsets) - 1
     schedule = config.schedule(num_clients)
     config = dataclasses.replace(config, method=spec.label, clients=num_clients)

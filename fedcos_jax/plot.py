@@ -73,6 +73,52 @@ def draw_curves(curves: list[tuple[str, list, list]], title: str, path: Path) ->
     _save(figure, path)
 
 
+def draw_line(x: list, mean: np.ndarray, deviation: np.ndarray, labels: tuple[str, str], path: Path) -> None:
+    """Writes a picture of one value over another, with a band of one standard deviation.
+
+    Args:
+        x: numbers or names, [points].
+        mean, deviation: of the value, [points].
+        labels: of x and of the value.
+        path: of the image; its ending is the format.
+    """
+    _require_format(path)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.add_subplot(xlabel=labels[0], ylabel=labels[1])
+    axes.plot(x, mean, marker="o")
+    axes.fill_between(x, mean - deviation, mean + deviation, alpha=0.2)
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    _save(figure, path)
+
+
+def draw_heat_map(x: list, y: list, values: np.ndarray, labels: tuple[str, str, str], path: Path) -> None:
+    """Writes a picture of a value over two others, each number in its cell.
+
+    Args:
+        x, y: numbers or names, [columns] and [rows].
+        values: [rows, columns].
+        labels: of x, of y and of the value.
+        path: of the image; its ending is the format.
+    """
+    _require_format(path)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(2.5 + 0.8 * len(x), 1.8 + 0.5 * len(y)), layout="constrained")
+    axes = figure.add_subplot(xlabel=labels[0], ylabel=labels[1])
+    image = axes.imshow(values, aspect="auto", origin="lower", cmap="viridis")
+    axes.set_xticks(range(len(x)), map(str, x))
+    axes.set_yticks(range(len(y)), map(str, y))
+    middle = (np.nanmin(values) + np.nanmax(values)) / 2
+    for (row, column), value in np.ndenumerate(values):
+        colour = "black" if value > middle else "white"
+        axes.text(column, row, f"{value:.1f}", ha="center", va="center", color=colour, fontsize="small")
+    figure.colorbar(image, label=labels[2])
+    _save(figure, path)
+
+
 def _require_format(path: Path) -> None:
     require(path.suffix in FORMATS, f"cannot draw {path.name!r}: the file must end in one of {', '.join(FORMATS)}")
 

@@ -59,6 +59,13 @@ def add_run(commands) -> None:
         epilog=EXAMPLES,
     )
     command.set_defaults(command=run)
+    add_settings(command)[_GROUP].add_argument(
+        "--dry-run", action="store_true", help="print the config and what it needs in memory and time, and stop"
+    )
+
+
+def add_settings(command: argparse.ArgumentParser) -> dict[str, argparse._ArgumentGroup]:
+    """Adds the flags that `resolve` reads, and returns their headings."""
     groups = settings.add_flags(command, Config, Files)
     for name, entry in NUMBERS.items():
         text = f"the number of {entry.label}" + (", alone or on top of the method" if entry.label == "FedCos" else "")
@@ -66,9 +73,7 @@ def add_run(commands) -> None:
     groups[_GROUP].add_argument(
         "--config", type=Path, metavar="FILE", help="TOML file with any of these flags as keys; flags win over it"
     )
-    groups[_GROUP].add_argument(
-        "--dry-run", action="store_true", help="print the config and what it needs in memory and time, and stop"
-    )
+    return groups
 
 
 def resolve(options: argparse.Namespace) -> tuple[Config, Files]:
