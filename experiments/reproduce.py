@@ -12,6 +12,7 @@ from experiments.report import page
 from experiments.table import PROFILES, RESULTS, Cell, Result, Table, cells, run_cell, select
 from fedcos_jax import mesh, results
 from fedcos_jax.cli import guard
+from fedcos_jax.compilation import keep_compiled_programs
 from fedcos_jax.errors import require, require_at_least, require_known
 from fedcos_jax.experiment import from_text
 from fedcos_jax.mesh import use_all_cores
@@ -23,6 +24,7 @@ GROUPS: dict[str, list[str]] = {"tables": list(TABLES), "figures": list(FIGURES)
 def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     mesh.use_all_cores()
+    keep_compiled_programs()
     return guard("reproduce", reproduce, options)
 
 

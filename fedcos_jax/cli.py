@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
 from fedcos_jax import __version__, data_commands, mesh, plot_command, run_command, sweep_command
+from fedcos_jax.compilation import keep_compiled_programs
 from fedcos_jax.data import DATASETS
 from fedcos_jax.errors import InputError, did_you_mean
 from fedcos_jax.methods import METHODS
@@ -43,6 +44,7 @@ def dispatch(arguments: list[str] | None) -> None:
         hint = did_you_mean(unknown[0], map(flag, vars(options)))
         raise InputError(f"unknown argument {unknown[0]!r}{hint} (--help lists them all)")
     mesh.use_all_cores()
+    keep_compiled_programs()
     options.command(options)
 
 
