@@ -9,18 +9,19 @@ from pathlib import Path
 from experiments import latex, markdown, table1, table2, table3, table4, table5
 from experiments.figures import FIGURES
 from experiments.table import PROFILES, RESULTS, Cell, Result, Table, cells, run_cell, select
-from fedcos_jax import results
+from fedcos_jax import mesh, results
 from fedcos_jax.cli import guard
 from fedcos_jax.errors import require, require_at_least, require_known
 from fedcos_jax.experiment import from_text
-from fedcos_jax.mesh import use_all_cores
 
 TABLES: dict[str, Table] = {module.TABLE.name: module.TABLE for module in (table1, table2, table3, table4, table5)}
 GROUPS: dict[str, list[str]] = {"tables": list(TABLES), "figures": list(FIGURES)}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    return guard("reproduce", reproduce, parser().parse_args(arguments))
+    options = parser().parse_args(arguments)
+    mesh.use_all_cores()
+    return guard("reproduce", reproduce, options)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -100,5 +101,4 @@ def reproduce_figure(name: str, options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    use_all_cores()
     sys.exit(main())

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from fedcos_jax import __version__, data_commands, results
+from fedcos_jax import __version__, data_commands, mesh, results
 from fedcos_jax.data import DATASETS
 from fedcos_jax.errors import InputError, require
 from fedcos_jax.experiment import SETTINGS, Config, execute, from_text, prepare
@@ -20,6 +20,7 @@ USER_ERROR = 2
 
 def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
+    mesh.use_all_cores()
     return guard("fedcos", options.command, options)
 
 

@@ -45,6 +45,9 @@ class Config:
     chunk: int | None = _setting(
         None, "schedule", "clients trained at once (default: what suits the model); results do not depend on it"
     )
+    devices: int | None = _setting(
+        None, "schedule", "local devices that share a round (default: all); results do not depend on it"
+    )
     seed: int = _setting(0, "schedule", "of partition, initial parameters, cohorts, data order and dropout")
 
     lr: float = _setting(0.05, "client optimizer", "learning rate")
@@ -74,6 +77,7 @@ class Config:
             cohort=fraction_of(num_clients, self.fraction),
             eval_every=self.eval_every,
             chunk=self.chunk,
+            devices=self.devices,
         )
 
     def optimizer(self) -> ClientOptimizer:

@@ -24,7 +24,7 @@ class ModelEntry(NamedTuple):
     smallest: int = 1
     """Height and width of the smallest image."""
     cpu_chunk: int | None = 1
-    """Clients trained at once on a CPU, the faster of one and all by `make bench-models`."""
+    """As in `Model`; by `make bench-models` convolutions and recurrences are fastest one client after another."""
 
 
 MODELS: dict[str, ModelEntry] = {
