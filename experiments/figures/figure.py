@@ -9,7 +9,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -19,7 +19,7 @@ from experiments.table import Cell, Table, cells
 
 INK = "#24292f"
 """Of text and axes; in an SVG it becomes the colour of the text around it, so that dark pages work."""
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.size": 11,
     "axes.titlesize": 11,
     "axes.spines.top": False,
@@ -104,7 +104,7 @@ def compose(panels: Sequence[Panel], columns: int = 1, heading: str = "") -> Can
             axes.set_title(panel.title)
             legend |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
         if legend:
-            canvas.legend(legend.values(), legend.keys(), loc="outside lower center", ncols=2 * columns)
+            canvas.legend(list(legend.values()), list(legend), loc="outside lower center", ncols=2 * columns)
         canvas.suptitle("\n".join(wrapped), fontsize=11)
         return canvas
 
