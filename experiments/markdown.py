@@ -20,10 +20,9 @@ def render(table: Table, profile: str, folder: Path) -> str:
 def preface(profile: Profile) -> list[str]:
     """What to know before reading the numbers, stand-ins first."""
     taken = [f"{new} stands in for {old}" for old, new in profile.stand_ins.items()]
-    if not taken:
-        return [profile.note]
-    honest = "Not the paper's experiment: " + ", ".join(taken) + "."
-    return [f"**{honest}** Compare the gains (in brackets) and the order, not the levels.", "", profile.note]
+    honest = f"**Not the paper's experiment: {', '.join(taken)}.** Compare gains and order, not levels."
+    brackets = "In brackets: the gain of a method with FedCos over the same method without it."
+    return [*([honest, ""] if taken else []), f"{profile.note} {brackets}"]
 
 
 def _rows(table: Table, profile: str, folder: Path, value: str) -> list[str]:

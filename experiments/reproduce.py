@@ -14,6 +14,7 @@ from fedcos_jax import results
 from fedcos_jax.cli import guard
 from fedcos_jax.errors import require, require_at_least, require_known
 from fedcos_jax.experiment import from_text
+from fedcos_jax.mesh import use_all_cores
 
 TABLES: dict[str, Table] = {module.TABLE.name: module.TABLE for module in (table1, table2, table3, table4, table5)}
 GROUPS: dict[str, list[str]] = {"tables": list(TABLES), "figures": list(FIGURES), "report": []}
@@ -124,4 +125,5 @@ def write_report(options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
+    use_all_cores()
     sys.exit(main())

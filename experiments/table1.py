@@ -45,8 +45,8 @@ TABLE = Table(
     },
     profiles={
         "quick": Profile(
-            replace(SCENE, rounds=20, local_steps=20, batch_size=32, lr=0.1),
-            "20 rounds of 20 steps, batch 32, learning rate 0.1.",
+            replace(SCENE, rounds=20, local_steps=20, batch_size=32, lr=0.05),
+            "20 rounds of 20 steps, batch 32, learning rate 0.05.",
             {"cifar10": "digits(16)"},
         ),
         "short": Profile(

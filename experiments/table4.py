@@ -36,8 +36,8 @@ TABLE = Table(
     },
     profiles={
         "quick": Profile(
-            replace(SCENE, rounds=50, local_steps=20, batch_size=16, lr=0.05),
-            "50 rounds of 20 steps, batch 16, learning rate 0.05.",
+            replace(SCENE, rounds=40, local_steps=20, batch_size=16, lr=0.05),
+            "40 rounds of 20 steps, batch 16, learning rate 0.05.",
             {"cifar10": "digits(16)", "fashion_mnist": "digits"},
         ),
         "short": Profile(

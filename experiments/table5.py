@@ -31,9 +31,9 @@ TABLE = Table(
     },
     profiles={
         "quick": Profile(
-            replace(SCENE, rounds=40, local_steps=25),
-            "40 rounds of 25 steps; batch 10 and learning rate 0.5 as in the paper.",
-            {"shakespeare": "dialects(143,10)"},
+            replace(SCENE, rounds=30, local_steps=15),
+            "30 rounds of 15 steps; batch 10 and learning rate 0.5 as in the paper.",
+            {"shakespeare": "dialects(143,5)"},
         ),
         "short": Profile(
             replace(SCENE, rounds=30, local_steps=50),

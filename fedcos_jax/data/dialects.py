@@ -1,6 +1,6 @@
 """Generated text for use offline: every client writes its own dialect of one language.
 
-The language is a Markov chain over 27 characters: a few likely successors of each character. A dialect keeps the
+The language is a Markov chain over twelve characters: a few likely successors of each character. A dialect keeps the
 successors of some characters and draws its own for the others, so that clients agree on part of the text only.
 """
 
@@ -10,8 +10,9 @@ from fedcos_jax.data.dataset import Dataset
 from fedcos_jax.data.text import next_character
 from fedcos_jax.errors import require
 
-VOCABULARY = " abcdefghijklmnopqrstuvwxyz"
-CONCENTRATION = 0.05
+VOCABULARY = " aeinorst,.\n"
+WINDOW = 5
+CONCENTRATION = 0.15
 """Of the Dirichlet distribution behind the successors of a character: the smaller, the more predictable."""
 OWN_SHARE = 0.5
 """Chance that a dialect has its own successors of a character."""
@@ -20,7 +21,7 @@ SHORTEST, LONGEST = 100, 300
 LARGEST_POPULATION, LARGEST_WINDOW = 10_000, 1000
 
 
-def dialects(clients: int = 143, window: int = 20, seed: int = 0) -> Dataset:
+def dialects(clients: int = 143, window: int = WINDOW, seed: int = 0) -> Dataset:
     """The dataset, with its own clients.
 
     Args:

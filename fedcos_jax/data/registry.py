@@ -93,9 +93,9 @@ DATASETS: dict[str, DatasetEntry] = {
     "dialects": DatasetEntry(
         "generated text, the next character: dialects([clients[,window]]); natural clients",
         None,
-        (20,),
+        (dialects.WINDOW,),
         dialects.dialects,
         numbers=(int, int),
-        example="dialects(143,20)",
+        example="dialects(143,5)",
     ),
 }
