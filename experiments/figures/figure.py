@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
@@ -97,14 +98,14 @@ def compose(panels: Sequence[Panel], columns: int = 1, heading: str = "") -> Can
         wrapped = [part for line in heading.splitlines() for part in textwrap.wrap(line, LETTERS * columns)]
         height = PANEL_SIZE[1] * rows + LINE_HEIGHT * len(wrapped)
         canvas = Canvas(figsize=(PANEL_SIZE[0] * columns, height), layout="constrained")
-        legend = {}
+        legend: dict[str, Artist] = {}
         for i, panel in enumerate(panels):
             axes = canvas.add_subplot(rows, columns, i + 1)
             panel.draw(axes)
             axes.set_title(panel.title)
             legend |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
         if legend:
-            canvas.legend(list(legend.values()), list(legend), loc="outside lower center", ncols=2 * columns)
+            canvas.legend(legend.values(), legend.keys(), loc="outside lower center", ncols=2 * columns)
         canvas.suptitle("\n".join(wrapped), fontsize=11)
         return canvas
 
