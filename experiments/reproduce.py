@@ -116,6 +116,9 @@ def reproduce_figures(figures: Sequence[Figure], options: argparse.Namespace) ->
 def draw(figure: Figure, options: argparse.Namespace) -> None:
     path = options.results_dir / options.profile / "figures" / f"{figure.name}.png"
     panels = figure.panels(options.profile, options.results_dir)
+    if not panels:
+        print(f"{figure.title}: nothing to draw from these runs alone")
+        return
     results.write_bytes(path, as_png(compose(panels, figure.columns, figure.caption(options.profile))))
     print(f"{figure.title}: {path}")
 

@@ -92,8 +92,8 @@ def _draw(found: dict[str, list[Saving]], axes: Axes) -> None:
 
 
 def _factor(each: list[Saving]) -> str:
-    factors = [saving.factor for saving in each]
-    return "never" if None in factors else f"{np.mean(factors):.1f}×"
+    factors = [saving.factor for saving in each if saving.factor is not None]
+    return f"{np.mean(factors):.1f}×" if len(factors) == len(each) else "never"
 
 
 FIGURE = Figure(

@@ -9,9 +9,10 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
@@ -19,7 +20,7 @@ from experiments.table import Cell, Table, cells
 
 INK = "#24292f"
 """Of text and axes; in an SVG it becomes the colour of the text around it, so that dark pages work."""
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.size": 11,
     "axes.titlesize": 11,
     "axes.spines.top": False,
@@ -97,7 +98,7 @@ def compose(panels: Sequence[Panel], columns: int = 1, heading: str = "") -> Can
         wrapped = [part for line in heading.splitlines() for part in textwrap.wrap(line, LETTERS * columns)]
         height = PANEL_SIZE[1] * rows + LINE_HEIGHT * len(wrapped)
         canvas = Canvas(figsize=(PANEL_SIZE[0] * columns, height), layout="constrained")
-        legend = {}
+        legend: dict[str, Artist] = {}
         for i, panel in enumerate(panels):
             axes = canvas.add_subplot(rows, columns, i + 1)
             panel.draw(axes)

@@ -59,7 +59,7 @@ def _draw(problem: toy.Quadratics, path: np.ndarray, low: np.ndarray, high: np.n
     axes.contour(x, y, problem.loss(np.stack([x, y], axis=-1)), levels=18, colors=INK, alpha=0.18, linewidths=0.7)
     axes.plot(*path.T, color=COLOR, alpha=0.5, linewidth=0.8)
     faded = [to_rgba(COLOR, opacity) for opacity in np.linspace(0.25, 1, len(path))]
-    axes.scatter(*path.T, c=faded, s=22, linewidths=0, zorder=3)
+    axes.scatter(path[:, 0], path[:, 1], c=faded, s=22, linewidths=0, zorder=3)
     axes.plot([], "o", color=COLOR, markersize=5, label="global model")
     axes.plot(*problem.centers.T, "^", color="#0072B2", markersize=8, label="local optima")
     axes.plot(*problem.optimum(), "*", color="#009E73", markersize=14, label="optimum")
