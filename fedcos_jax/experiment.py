@@ -114,7 +114,7 @@ def prepare(config: Config, data_dir: str | None = None, build: MethodBuilder = 
     method, optimizer = build(spec, config.options), config.optimizer()
     require_at_least(0, seed=config.seed)
     dataset = data.load(config.dataset, data_dir=data_dir)
-    model = models.build(config.model, dataset.input_shape, dataset.classes)
+    model = models.build(config.model, dataset.input_shape, dataset.classes, dataset.input_dtype)
     ownership = partition.build(config.partition, dataset.train.y, config.clients, config.seed, dataset.groups)
     num_clients = len(ownership.offsets) - 1
     schedule = config.schedule(num_clients)
