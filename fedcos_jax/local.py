@@ -17,7 +17,7 @@ class LocalTask(NamedTuple):
 
     context: LocalContext
     num_steps: Array
-    """Local steps to take, at most the static `max_steps`."""
+    """Local steps to take."""
     steps_taken: Array
     """Local steps the client has done in earlier rounds."""
     order_key: Array
@@ -32,11 +32,16 @@ def train_client(
     model: Model,
     penalty: Penalty,
     optimizer: optax.GradientTransformation,
-    *,
-    max_steps: int,
+    limit: Array | int,
     batch_size: int,
 ) -> tuple[Params, Array]:
     """Algorithm 1, line 4: steps of SGD on L_i(x) = f_i(x) + penalty(x), starting from the global model.
+
+    Args:
+        task: what to do.
+        data, model, penalty, optimizer: with what.
+        limit: steps after which every client of the caller's `vmap` is done.
+        batch_size: rows of a step.
 
     Returns:
         d_i = x_i - x̂, the client's move, and the mean of L_i over its steps.
@@ -45,8 +50,8 @@ def train_client(
     first_row = data.offsets[context.client]
     rows = data.offsets[context.client + 1] - first_row
 
-    def step(carry: tuple[Params, optax.OptState], index: Array):
-        params, state = carry
+    def step(index: Array, carry: tuple[Params, optax.OptState, Array]) -> tuple[Params, optax.OptState, Array]:
+        params, state, total_loss = carry
         positions, mask = epoch_batch(task.order_key, rows, task.steps_taken + index, batch_size)
         chosen = data.indices[first_row + positions]
         augment_key, dropout_key = jax.random.split(jax.random.fold_in(task.noise_key, index))
@@ -59,10 +64,10 @@ def train_client(
 
         loss, gradient = jax.value_and_grad(objective)(params)
         updates, next_state = optimizer.update(gradient, state, params)
-        stepped = (optax.apply_updates(params, updates), next_state)
-        active = index < task.num_steps
-        return jax.tree.map(lambda new, old: jnp.where(active, new, old), stepped, carry), jnp.where(active, loss, 0)
+        stepped = (optax.apply_updates(params, updates), next_state, total_loss + loss)
+        return jax.tree.map(lambda new, old: jnp.where(index < task.num_steps, new, old), stepped, carry)
 
-    start = (context.start, optimizer.init(context.start))
-    (params, _), losses = jax.lax.scan(step, start, jnp.arange(max_steps))
-    return tree.sub(params, context.start), jnp.sum(losses) / task.num_steps
+    loss_type = jax.tree.leaves(context.start)[0].dtype
+    start = (context.start, optimizer.init(context.start), jnp.zeros((), loss_type))
+    params, _, total_loss = jax.lax.fori_loop(0, limit, step, start)
+    return tree.sub(params, context.start), total_loss / jnp.maximum(task.num_steps, 1)

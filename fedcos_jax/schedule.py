@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from fedcos_jax import sampling
 from fedcos_jax.errors import require, require_at_least
@@ -16,18 +15,18 @@ from fedcos_jax.types import Array, FederatedData
 class Shapes(NamedTuple):
     """The static shapes of a round: what a compiled program depends on besides the model and the data's shapes."""
 
-    max_steps: int
-    """Local steps of the client that takes most."""
+    local_steps: int
     local_epochs: int | None
     batch_size: int
     cohort: int
     chunk: int
     eval_batch: int
+    devices: int
 
     def num_steps(self, sizes: Array) -> Array:
         """Local steps of clients with so many rows, [cohort]."""
         if self.local_epochs is None:
-            return jnp.full(sizes.shape, self.max_steps, jnp.int32)
+            return jnp.full(sizes.shape, self.local_steps, jnp.int32)
         return self.local_epochs * sampling.steps_per_epoch(sizes, self.batch_size)
 
 
@@ -45,6 +44,7 @@ class Schedule:
         eval_batch: test rows evaluated at once.
         chunk: clients trained at once; None for the whole cohort, or on a CPU for what suits the model.
             Results do not depend on it.
+        devices: local devices that share the cohort; None for all. Results do not depend on it.
     """
 
     rounds: int
@@ -55,6 +55,7 @@ class Schedule:
     eval_every: int = 1
     eval_batch: int = 2000
     chunk: int | None = None
+    devices: int | None = None
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -63,17 +64,17 @@ class Schedule:
                 require_at_least(1, **{name.replace("_", " "): value})
 
     def shapes(self, data: FederatedData, model: Model) -> Shapes:
-        """The shapes of a round; the data's offsets must be concrete if `local_epochs` is given."""
+        """The shapes of a round."""
         population = data.num_clients
         cohort = self.cohort or population
         require(cohort <= population, f"{cohort} clients a round are more than the {population} there are")
-        max_steps = self.local_steps
-        if self.local_epochs is not None:
-            largest = np.diff(np.asarray(data.offsets)).max()
-            max_steps = self.local_epochs * int(sampling.steps_per_epoch(largest, self.batch_size))
         suited = model.cpu_chunk if jax.default_backend() == "cpu" else None
-        chunk = min(self.chunk or suited or cohort, cohort)
-        return Shapes(max_steps, self.local_epochs, self.batch_size, cohort, chunk, self.eval_batch)
+        available = jax.local_device_count()
+        require((self.devices or 1) <= available, f"{self.devices} devices are more than the {available} there are")
+        devices = min(self.devices or available, cohort)
+        share = -(-cohort // devices)
+        chunk = min(self.chunk or suited or share, share)
+        return Shapes(self.local_steps, self.local_epochs, self.batch_size, cohort, chunk, self.eval_batch, devices)
 
 
 def fraction_of(population: int, fraction: float) -> int:

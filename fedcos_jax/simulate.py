@@ -13,7 +13,7 @@ import numpy as np
 import optax
 from jax.tree_util import Partial
 
-from fedcos_jax import sampling, tree
+from fedcos_jax import mesh, sampling, tree
 from fedcos_jax.errors import require
 from fedcos_jax.local import LocalTask, train_client
 from fedcos_jax.models import Model
@@ -78,7 +78,7 @@ def one_round(
     num_steps = shapes.num_steps(sizes)
     round_key = jax.random.fold_in(noise_key, state.round)
 
-    def train(client: Array, num_steps: Array) -> tuple[Params, Array]:
+    def train(client: Array, num_steps: Array, limit: Array) -> tuple[Params, Array]:
         task = LocalTask(
             context=LocalContext(state.params, state.memory, client),
             num_steps=num_steps,
@@ -86,22 +86,20 @@ def one_round(
             order_key=jax.random.fold_in(order_key, client),
             noise_key=jax.random.fold_in(round_key, client),
         )
-        return train_client(
-            task,
-            data,
-            model,
-            method.penalty,
-            optimizer(state.round, client),
-            max_steps=shapes.max_steps,
-            batch_size=shapes.batch_size,
-        )
+        client_optimizer = optimizer(state.round, client)
+        return train_client(task, data, model, method.penalty, client_optimizer, limit, shapes.batch_size)
 
     def train_chunk(clients: Array, num_steps: Array, weights: Array, positions: Array) -> MoveSums:
-        moves, losses = jax.vmap(train)(clients, num_steps)
+        moves, losses = jax.vmap(train, in_axes=(0, 0, None))(clients, num_steps, jnp.max(num_steps))
         return sum_moves(moves, losses, weights, positions)
 
-    positions = jnp.arange(shapes.cohort)
-    sums = _sum_over_chunks(train_chunk, shapes.chunk, cohort, num_steps, method.weights(sizes, num_steps), positions)
+    def train_share(*rows: Array) -> MoveSums:
+        return _sum_over_chunks(train_chunk, shapes.chunk, *rows)
+
+    # Clients with as many steps stand next to each other, so that nobody in a chunk waits long for the others.
+    order = jnp.argsort(-num_steps) if shapes.local_epochs else jnp.arange(shapes.cohort)
+    rows = tuple(array[order] for array in (cohort, num_steps, method.weights(sizes, num_steps))) + (order,)
+    sums = mesh.sum_over_devices(train_share, shapes.devices, rows, padding=(0, 0, 0, -1))
 
     # optax descends along gradients; the aggregated move points downhill already.
     descent, server = method.server().update(tree.scale(-1, sums.update), state.server, state.params)
@@ -132,7 +130,9 @@ def _sum_over_chunks(f: Callable[..., MoveSums], chunk: int, *arrays: Array) -> 
     return total
 
 
-def evaluate(params: Params, test: Examples, preprocess: Callable, model: Model, batch: int) -> Evaluation:
+def evaluate(
+    params: Params, test: Examples, preprocess: Callable, model: Model, batch: int, devices: int = 1
+) -> Evaluation:
     """Accuracy and mean loss over all rows, in batches."""
     rows = test.y.shape[0]
 
@@ -145,8 +145,11 @@ def evaluate(params: Params, test: Examples, preprocess: Callable, model: Model,
         masked = Evaluation(jnp.where(mask, correct, 0).sum(dtype=losses.dtype), jnp.where(mask, losses, 0).sum())
         return tree.add(sums, masked), None
 
-    zero = jnp.zeros((), jax.tree.leaves(params)[0].dtype)
-    sums, _ = jax.lax.scan(add_batch, Evaluation(zero, zero), jnp.arange(0, rows, batch))
+    def add_batches(starts: Array) -> Evaluation:
+        zero = jnp.zeros((), jax.tree.leaves(params)[0].dtype)
+        return jax.lax.scan(add_batch, Evaluation(zero, zero), starts)[0]
+
+    sums = mesh.sum_over_devices(add_batches, devices, (jnp.arange(0, rows, batch),), padding=(rows,))
     return jax.tree.map(lambda total: total / rows, sums)
 
 
@@ -159,13 +162,17 @@ def segment(
     shapes: Shapes,
     rounds: int,
 ) -> tuple[RoundState, tuple[RoundInfo, Evaluation]]:
-    """So many rounds, then one evaluation."""
+    """So many rounds, then one evaluation, on all the devices that share the work."""
 
-    def body(state: RoundState, _: None) -> tuple[RoundState, RoundInfo]:
-        return one_round(state, method, optimizer, data, model, shapes)
+    def stretch(state: RoundState, method: FederatedMethod, optimizer: ClientOptimizer, data: FederatedData):
+        def body(state: RoundState, _: None) -> tuple[RoundState, RoundInfo]:
+            return one_round(state, method, optimizer, data, model, shapes)
 
-    state, infos = jax.lax.scan(body, state, length=rounds)
-    return state, (infos, evaluate(state.params, data.test, data.preprocess, model, shapes.eval_batch))
+        state, infos = jax.lax.scan(body, state, length=rounds)
+        evaluation = evaluate(state.params, data.test, data.preprocess, model, shapes.eval_batch, shapes.devices)
+        return state, (infos, evaluation)
+
+    return mesh.on_each(stretch, shapes.devices)(state, method, optimizer, data)
 
 
 def simulate(
@@ -249,6 +256,7 @@ def run(
     method, optimizer = _as_arrays(method), _as_arrays(optimizer)
     if state is None:
         state = _compiled_init(key, method, model=model, num_clients=data.num_clients)
+    state, method, optimizer, data = mesh.replicate((state, method, optimizer, data), shapes.devices)
     completed = int(state.round)
     require(completed < schedule.rounds, f"the state has {completed} rounds behind it, the schedule {schedule.rounds}")
     evaluated, outputs = [], []

@@ -9,6 +9,9 @@ of gh x gw blocks, whose taps are copies of the true kernel, shifted and padded 
 
 It multiplies more numbers, some of them zeros, but in products of a good shape, with few copies of the input. The
 columns are ordered by their place in the pooling window, so that max-pooling is a maximum of contiguous slices.
+
+Images go through in groups whose patches stay in the cache. Patches are never kept, but cut again for the gradient: for
+wide layers they are many times the input, and a whole batch of them would not fit in memory.
 """
 
 import functools
@@ -25,6 +28,10 @@ _NARROW_PRODUCT = 24
 """A product with this many columns runs at about half the speed of a wide one."""
 _COPY_COST = 8
 """Copying a number of a patch and adding it back in the gradient costs about as much as this many multiply-adds."""
+_CACHE_NUMBERS = 2**18
+"""Numbers of a group's patches that a core's own cache holds."""
+_KERNELS_WORTH = 4
+"""A group whose patches are this many times the kernel makes the passes over the kernel cheap."""
 
 
 class Blocks(NamedTuple):
@@ -102,6 +109,12 @@ def block_patches(x: Array, blocks: Blocks) -> Array:
     return jnp.concatenate([deep[:, i : i + nh, j : j + nw] for i in range(th) for j in range(tw)], axis=-1)
 
 
+def group_size(batch: int, blocks: Blocks, depth: int, columns: int) -> int:
+    """Images to take at a time: a divisor of the batch."""
+    most = max(_CACHE_NUMBERS, _KERNELS_WORTH * depth * columns) // (blocks.grid[0] * blocks.grid[1] * depth)
+    return max(size for size in range(1, batch + 1) if batch % size == 0 and size <= max(most, 1))
+
+
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
 def block_conv(x: Array, kernel: Array, blocks: Blocks) -> Array:
     """Convolution and max-pooling.
@@ -118,42 +131,62 @@ def block_conv(x: Array, kernel: Array, blocks: Blocks) -> Array:
 
 
 def _forward(x: Array, kernel: Array, blocks: Blocks):
-    products = block_patches(x, blocks) @ block_kernel(kernel, blocks)
-    places = jnp.split(products, blocks.pool**2, axis=-1)
-    best = functools.reduce(jnp.maximum, places)
-    return _assemble(best, blocks, kernel.shape[-1]), (x, kernel, places, best)
+    matrix = block_kernel(kernel, blocks)
+
+    def forward(images: Array) -> tuple[Array, Array]:
+        places = jnp.split(_flat_patches(images, blocks) @ matrix, blocks.pool**2, axis=-1)
+        best = functools.reduce(jnp.maximum, places)
+        return best, _first(places, best)
+
+    best, winner = jax.lax.map(forward, _groups(x, group_size(x.shape[0], blocks, *matrix.shape)))
+    return _assemble(best, blocks, x.shape[0], kernel.shape[-1]), (x, kernel, winner)
 
 
 def _backward(blocks: Blocks, residuals, cotangent: Array):
-    x, kernel, places, best = residuals
-    _, disassemble = jax.vjp(lambda b: _assemble(b, blocks, kernel.shape[-1]), best)
-    (grad_best,) = disassemble(cotangent)
-    grad_products = jnp.concatenate(_to_first_best(places, best, grad_best), axis=-1)
-    # Patches are cheaper to cut again than to keep: for wide layers they are many times the input.
-    patches, uncut = jax.vjp(lambda x: block_patches(x, blocks), x)
+    x, kernel, winner = residuals
+    batch, features = x.shape[0], kernel.shape[-1]
+    best = jax.ShapeDtypeStruct(winner.shape, cotangent.dtype)
+    (grad_best,) = jax.linear_transpose(lambda b: _assemble(b, blocks, batch, features), best)(cotangent)
     matrix, unfold = jax.vjp(lambda k: block_kernel(k, blocks), kernel)
-    (grad_x,) = uncut(grad_products @ matrix.T)
-    (grad_kernel,) = unfold(jnp.einsum("bhwk,bhwn->kn", patches, grad_products))
-    return grad_x, grad_kernel
+
+    def backward(grad_matrix: Array, group: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        images, winner, grad_best = group
+        places = [jnp.where(winner == place, grad_best, 0) for place in range(blocks.pool**2)]
+        # Without the barrier XLA computes these choices in the order of the transpose below, four times slower.
+        grad_products = jax.lax.optimization_barrier(jnp.concatenate(places, axis=-1))
+        patches, uncut = jax.vjp(lambda images: _flat_patches(images, blocks), images)
+        (grad_images,) = uncut(grad_products @ matrix.T)
+        return grad_matrix + grad_products.T @ patches, grad_images
+
+    groups = (_groups(x, batch // winner.shape[0]), winner, grad_best)
+    grad_matrix, grad_x = jax.lax.scan(backward, jnp.zeros_like(matrix.T), groups)
+    (grad_kernel,) = unfold(grad_matrix.T)
+    return grad_x.reshape(x.shape), grad_kernel
 
 
-def _to_first_best(places: list[Array], best: Array, gradient: Array) -> list[Array]:
-    """Sends a gradient to the first of the places that holds the maximum, as `reduce_window` does."""
-    if len(places) == 1:
-        return [gradient]
-    sent, open_ = [], jnp.ones(best.shape, bool)
-    for place in places:
-        chosen = open_ & (place == best)
-        sent.append(jnp.where(chosen, gradient, 0))
-        open_ = open_ & ~chosen
-    return sent
+def _groups(x: Array, size: int) -> Array:
+    return x.reshape(-1, size, *x.shape[1:])
 
 
-def _assemble(best: Array, blocks: Blocks, channels: int) -> Array:
-    """[batch, *grid, windows · out] -> the pooled image, the blocks' overhang cut off."""
-    batch, nh, nw, _ = best.shape
-    windows = blocks.block[1] // blocks.pool
-    image = best.reshape(batch, nh, nw * windows, channels)
+def _flat_patches(images: Array, blocks: Blocks) -> Array:
+    """The patches of a group of images, [images · grid, depth]."""
+    patches = block_patches(images, blocks)
+    return patches.reshape(-1, patches.shape[-1])
+
+
+def _first(places: list[Array], best: Array) -> Array:
+    """The first of the places that holds the maximum: the one to which `reduce_window` sends the gradient."""
+    last = len(places) - 1
+    winner = jnp.full(best.shape, last, jnp.int8)
+    for place in reversed(range(last)):
+        winner = jnp.where(places[place] == best, jnp.int8(place), winner)
+    return winner
+
+
+def _assemble(best: Array, blocks: Blocks, batch: int, features: int) -> Array:
+    """[groups, images · grid, windows · out] -> the pooled images, the blocks' overhang cut off."""
+    rows, columns = blocks.grid[0], blocks.grid[1] * (blocks.block[1] // blocks.pool)
+    image = best.reshape(batch, rows, columns, features)
     return image[:, : blocks.output[0] // blocks.pool, : blocks.output[1] // blocks.pool]
 
 
