@@ -24,8 +24,8 @@ from benchmarks.peers.job import BATCH, JOBS, ROWS, STEPS, Data, Job, Weights, i
 
 CORES = os.cpu_count() or 1
 RESULTS = Path(__file__).parent.parent / "results" / "peers"
-SAME = 5.0
-"""Points of accuracy within which two runs with other random orders did the same work."""
+SAME_COSINE, SAME_LENGTH = 0.9, 1.2
+"""Two runs did the same work if they moved the weights in the same direction, at most so many times as far."""
 
 
 class Library(NamedTuple):
@@ -93,25 +93,27 @@ def measure(name: str, python: Path, job: Job, data: Data, folder: Path) -> dict
         "all_round_seconds": outcome["round_seconds"],
         "first_seconds": outcome["first_seconds"],
         "accuracy": ours.accuracy(job, data, weights),
-        "move_cosine": move_cosine(job, weights, own),
+        **moves(job, weights, own),
         "setting": outcome["setting"],
     }
 
 
-def move_cosine(job: Job, weights: Weights, others: Weights) -> float:
-    """Of the angle between two ways from the initial weights; near 1 if both took the same steps on the same data."""
+def moves(job: Job, weights: Weights, others: Weights) -> dict[str, float]:
+    """Cosine of the angle between two moves from the initial weights, and the ratio of their lengths."""
     start = initial_weights(job)
     one, other = (np.concatenate([np.ravel(end[n] - start[n]) for n in start]) for end in (weights, others))
-    return float(one @ other / (np.linalg.norm(one) * np.linalg.norm(other)))
+    length, other_length = np.linalg.norm(one), np.linalg.norm(other)
+    return {"cosine": float(one @ other / (length * other_length)), "length": float(length / other_length)}
 
 
 def add_ratios(rows: list[dict[str, Any]]) -> None:
-    """How many of our rounds fit in one of theirs, and whether the accuracies agree."""
+    """How many of our rounds fit in one of theirs, and whether they did the same work."""
     base = next((row for row in rows if row["library"] == "ours" and "error" not in row), None)
     for row in rows:
         if base and "error" not in row:
             row["our_rounds_in_one"] = row["round_seconds"] / base["round_seconds"]
-            row["same_work"] = abs(row["accuracy"] - base["accuracy"]) <= SAME
+            same_length = 1 / SAME_LENGTH <= row["length"] <= SAME_LENGTH
+            row["same_work"] = same_length and row["cosine"] >= SAME_COSINE
 
 
 HEADINGS = (
@@ -121,15 +123,16 @@ HEADINGS = (
     "time, ours = 1",
     "first round, s",
     "accuracy, %",
-    "cosine",
+    "move",
     "cores",
     "versions",
 )
 NOTE = f"""\
 FedAvg, all clients in every round, {STEPS} local steps of batch {BATCH} on {ROWS} rows each, on {CORES} cores. A job's
 name is the model and the number of clients. Rounds/s from the median round after the first; the first, apart, includes
-starting workers and compiling. Accuracies are of the final weights, all evaluated by the same program; the cosine is of
-the angle between a library's whole move from the initial weights and ours (batches are drawn in other orders)."""
+starting workers and compiling. Accuracies are of the final weights, all evaluated by the same program. *Move*: the
+cosine of the angle between a library's whole move from the initial weights and ours, and the ratio of their lengths;
+batches are drawn in other orders."""
 
 
 def cells(row: dict[str, Any]) -> list[str]:
@@ -142,8 +145,8 @@ def cells(row: dict[str, Any]) -> list[str]:
         f"{1 / row['round_seconds']:.2f}",
         f"{row['our_rounds_in_one']:.1f}" if "our_rounds_in_one" in row else "",
         f"{row['first_seconds']:.1f}",
-        f"{row['accuracy']:.1f}" + ("" if row.get("same_work", True) else " (differs)"),
-        f"{row['move_cosine']:.3f}",
+        f"{row['accuracy']:.1f}",
+        f"{row['cosine']:.3f}, {row['length']:.2f}" + ("" if row.get("same_work", True) else " (differs)"),
         row["setting"],
         row["versions"],
     ]

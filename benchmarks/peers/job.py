@@ -41,7 +41,7 @@ class Job:
         return f"{self.model}-{self.clients}"
 
 
-JOBS = {job.name: job for job in (Job("mlp", 10, 12), Job("mlp", 100, 6), Job("cnn", 10, 6), Job("cnn", 100, 3))}
+JOBS = {job.name: job for job in (Job("mlp", 10, 12), Job("mlp", 100, 6), Job("cnn", 10, 12), Job("cnn", 100, 3))}
 
 NOISE = {"mlp": 3.0, "cnn": 1.5}
 """Deviation of the noise on the patterns, whose own is 1."""

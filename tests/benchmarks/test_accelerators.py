@@ -41,9 +41,11 @@ ENTRY %main.1 (state: f32[4]) -> f32[4] {
 
 
 def test_cycles_of_loops_count_as_often_as_they_turn():
-    assert accelerators.estimated_cycles(HLO, {}) == 1000 + 5 * (7 + 97 * 100) + 100
-    assert accelerators.estimated_cycles(HLO, {97: 1}) == 1000 + 5 * (7 + 100) + 100
-    assert accelerators.estimated_cycles(HLO, {97: 0}) == 1000 + 5 * 7 + 100
+    for steps in (0, 1, 10):
+        expected = 1000 + 5 * (7 + steps * 100) + 100
+        assert accelerators.estimated_cycles(HLO, steps) == expected
+        at_run_time = HLO.replace("%constant.1), direction=LT", "%limit), direction=LT").replace("constant(97)", "")
+        assert accelerators.estimated_cycles(at_run_time, steps) == expected
 
 
 @pytest.mark.parametrize(("platform", "has_convolutions"), [("tpu", True), ("cuda", True), ("cpu", False)])

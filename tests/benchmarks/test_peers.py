@@ -65,11 +65,17 @@ def test_a_library_that_cannot_run_says_why(small_job, tmp_path):
     assert len(driver.cells(absent)) == len(driver.cells(missing)) == len(driver.HEADINGS)
 
 
+def test_moves_are_compared_from_the_initial_weights(small_job):
+    start = jobs.initial_weights(small_job)
+    once, twice = ({name: array + step for name, array in start.items()} for step in (1, 2))
+    assert driver.moves(small_job, twice, once) == pytest.approx({"cosine": 1, "length": 2}, rel=1e-4)
+
+
 def test_ratios_and_agreement():
     rows = [
-        {"library": "ours", "round_seconds": 0.5, "accuracy": 70.0},
-        {"library": "torch", "round_seconds": 1.0, "accuracy": 71.0},
-        {"library": "pfl", "round_seconds": 2.0, "accuracy": 20.0},
+        {"library": "ours", "round_seconds": 0.5, "cosine": 1.0, "length": 1.0},
+        {"library": "torch", "round_seconds": 1.0, "cosine": 0.95, "length": 1.02},
+        {"library": "pfl", "round_seconds": 2.0, "cosine": 0.95, "length": 0.5},
         {"library": "flower", "error": "no"},
     ]
     driver.add_ratios(rows)
