@@ -134,7 +134,7 @@ def prepare(
     method, optimizer = build(spec, config.options), config.optimizer()
     require_at_least(0, seed=config.seed)
     dataset = config.load(data_dir, source)
-    model = models.build(config.model, dataset.input_shape, dataset.classes)
+    model = models.build(config.model, dataset.input_shape, dataset.classes, dataset.input_dtype)
     ownership = config.ownership(dataset)
     num_clients = len(ownership.offsets) - 1
     schedule = config.schedule(num_clients)

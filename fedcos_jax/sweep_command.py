@@ -96,7 +96,7 @@ def _run_blocks(options, configs: dict[tuple, Config], points: list[Point], data
         key, method = jax.random.key(config.seed), build(spec, config.options)
         return Trial(key, method, config.optimizer(), owner.indices, owner.offsets)
 
-    model = models.build(first.model, dataset.input_shape, dataset.classes)
+    model = models.build(first.model, dataset.input_shape, dataset.classes, dataset.input_dtype)
     schedule = first.schedule(len(ownership.offsets) - 1)
     federated = data.federate(dataset, ownership)
     done = 0

@@ -79,6 +79,10 @@ MISTAKES = {
     "unknown model": (["--model", "mpl"], "unknown model"),
     "small images": (["--model", "cnn"], "cnn needs images of at least 16x16, got 8x8"),
     "images to a text model": (["--model", "lstm"], "lstm takes symbols, not inputs of shape 8x8"),
+    "floats to a text model": (
+        ["--model", "lstm", "--dataset", "synthetic(0,0,5)", "--partition", "natural"],
+        "lstm takes symbols, not inputs of shape 60 and type float32 (those fit: mlp)",
+    ),
     "unknown partition": (["--partition", "sort"], "unknown partition"),
     "unknown schedule": (["--lr-schedule", "linear"], "one of: constant, exponential, cosine"),
     "fraction above one": (["--fraction", "1.5"], "must lie in (0, 1], got 1.5"),

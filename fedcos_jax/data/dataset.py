@@ -29,8 +29,17 @@ class Dataset(NamedTuple):
     @property
     def input_shape(self) -> tuple[int, ...]:
         """Of one example as a model sees it, after preprocessing."""
+        return self._preprocessed.shape[1:]
+
+    @property
+    def input_dtype(self) -> np.dtype:
+        """Of the inputs as a model sees them, after preprocessing."""
+        return self._preprocessed.dtype
+
+    @property
+    def _preprocessed(self) -> jax.ShapeDtypeStruct:
         first = jax.ShapeDtypeStruct((1, *self.train.x.shape[1:]), self.train.x.dtype)
-        return jax.eval_shape(lambda x: self.preprocess(x, None), first).shape[1:]
+        return jax.eval_shape(lambda x: self.preprocess(x, None), first)
 
     def unaugmented(self) -> "Dataset":
         """The same with training inputs preprocessed as at evaluation."""
