@@ -50,7 +50,7 @@ NOISE = {"mlp": 3.0, "cnn": 1.5}
 class Data(NamedTuple):
     """Images as bytes and labels; client i owns the rows from i · ROWS to (i + 1) · ROWS."""
 
-    x: np.memmap
+    x: np.ndarray
     y: np.ndarray
     test_x: np.ndarray
     test_y: np.ndarray
