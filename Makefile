@@ -4,6 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 READY   = $(VENV)/.ready
+JAX_VERSION = $(shell sed -n 's/^jax==//p' requirements.txt)
 
 PROFILE ?= quick
 SEEDS   ?= 1
@@ -15,7 +16,7 @@ CHOICE  = --profile $(PROFILE) --seeds $(SEEDS) $(if $(ONLY),--only $(call quote
           $(if $(METHODS),--methods $(call quoted,$(METHODS))) $(if $(SETTINGS),--settings $(call quoted,$(SETTINGS)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format reproduce-tables reproduce-figures report bench bench-models notebooks check-tfds-builtin clean
+.PHONY: help setup test lint format reproduce-tables reproduce-figures report bench bench-models bench-tpu bench-peers notebooks docs address check-tfds-builtin clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -59,8 +60,34 @@ bench-models: ## every model against a plain PyTorch loop; installs PyTorch apar
 	$(VENV)-torch/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(VENV)-torch/bin/python -m benchmarks.models
 
+bench-tpu: ## every model's round compiled ahead of time for a TPU v5e (needs none), minutes each; installs libtpu apart
+	$(PYTHON) -m venv $(VENV)-tpu
+	$(VENV)-tpu/bin/pip install --quiet --disable-pip-version-check -r requirements.txt "jax[tpu]==$(JAX_VERSION)"
+	$(VENV)-tpu/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(VENV)-tpu/bin/python -m benchmarks.accelerators
+
+PEER_torch  = torch==2.13.0 numpy==2.4.6
+PEER_fedjax = fedjax==0.0.17 dm-haiku==0.0.17 jax==0.10.2 jaxlib==0.10.2 numpy==2.4.6
+PEER_pfl    = pfl[pytorch]==0.6.0 torch==2.13.0 numpy==2.4.6
+PEER_flower = flwr[simulation]==1.41.0 ray==2.55.1 torch==2.13.0 numpy==2.4.6
+PEERS       = torch fedjax pfl flower
+
+bench-peers: $(READY) $(PEERS:%=$(VENV)-peer-%/.ready) ## rounds/s beside PyTorch, FedJAX, pfl and Flower, each installed apart
+	$(BIN)/python -m benchmarks.peers --environments $(VENV)-peer-
+
+$(VENV)-peer-%/.ready:
+	$(PYTHON) -m venv $(VENV)-peer-$*
+	$(VENV)-peer-$*/bin/pip install --quiet --disable-pip-version-check $(PEER_$*)
+	touch $@
+
 notebooks: $(READY) ## run the notebooks from a clean kernel
 	$(BIN)/python -m pytest tests/test_notebooks.py
+
+docs: $(READY) ## build the documentation in site/, strict about links
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+address: $(READY) ## write the repository's address of pyproject.toml into badges and install cells
+	$(BIN)/python notebooks/address.py
 
 check-tfds-builtin: ## compare our Fashion-MNIST with TFDS's own builder; needs FEDCOS_DATA_DIR, installs TensorFlow apart
 	$(PYTHON) -m venv $(VENV)-tensorflow
@@ -69,5 +96,5 @@ check-tfds-builtin: ## compare our Fashion-MNIST with TFDS's own builder; needs 
 	$(VENV)-tensorflow/bin/python -m pytest tests/data/test_tfds.py -k built_in
 
 clean: ## remove the environment and caches
-	rm -rf $(VENV) $(VENV)-tensorflow $(VENV)-torch .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(VENV)-tensorflow $(VENV)-torch $(VENV)-tpu $(VENV)-peer-* .pytest_cache .ruff_cache .hypothesis build dist site *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

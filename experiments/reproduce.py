@@ -10,18 +10,21 @@ from experiments.figures import FIGURES
 from experiments.figures.figure import Figure, as_png, compose
 from experiments.report import page
 from experiments.table import PROFILES, RESULTS, Cell, Result, Table, cells, run_cell, select
-from fedcos_jax import results
+from fedcos_jax import mesh, results
 from fedcos_jax.cli import guard
+from fedcos_jax.compilation import keep_compiled_programs
 from fedcos_jax.errors import require, require_at_least, require_known
 from fedcos_jax.experiment import from_text
-from fedcos_jax.mesh import use_all_cores
 
 TABLES: dict[str, Table] = {module.TABLE.name: module.TABLE for module in (table1, table2, table3, table4, table5)}
 GROUPS: dict[str, list[str]] = {"tables": list(TABLES), "figures": list(FIGURES), "report": []}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    return guard("reproduce", reproduce, parser().parse_args(arguments))
+    options = parser().parse_args(arguments)
+    mesh.use_all_cores()
+    keep_compiled_programs()
+    return guard("reproduce", reproduce, options)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -128,5 +131,4 @@ def write_report(options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    use_all_cores()
     sys.exit(main())

@@ -1,6 +1,10 @@
 """Table V: Shakespeare, LSTM, 143 clients, 10% or 20% of them a round; top-1 test accuracy after 100 rounds.
 
-Command: `python -m experiments.reproduce table5 [--profile short|paper --data-dir DIR]`.
+Command: `python -m experiments.reproduce table5 [--profile short|paper --data-dir DIR]`. The quick profile takes 71
+seconds on 2 idle CPU cores, compilation included.
+
+Paper: FedAvg 37.46, 38.08 (10%, 20%), FedCos(0.01) 41.80, 42.96. The quick profile's stand-in (seed 0): FedCos(0.01)
++4.3, +3.7 on FedAvg.
 
 A client is a speaking role with all its lines, so clients weigh by their sizes, as the paper says; its authors' code
 takes the plain mean (`--set uniform_weights=true`).

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import flax.linen as nn
+import jax.numpy as jnp
+from jax.typing import DTypeLike
 
-from fedcos_jax.errors import require, require_known
+from fedcos_jax.errors import InputError, require, require_known
 from fedcos_jax.models.cnn import CNN, FMNISTCNN
 from fedcos_jax.models.lstm import LSTM
 from fedcos_jax.models.mlp import MLP
@@ -20,11 +22,11 @@ class ModelEntry(NamedTuple):
     module: Callable[[int], nn.Module]
     """number of classes -> flax module."""
     inputs: Literal["any", "images", "symbols"] = "any"
-    """What one input is: [height, width] or [height, width, channels] for images, [steps] for symbols."""
+    """What an input is: images [height, width] or [height, width, channels], or symbols, whole numbers [steps]."""
     smallest: int = 1
     """Height and width of the smallest image."""
     cpu_chunk: int | None = 1
-    """Clients trained at once on a CPU, the faster of one and all by `make bench-models`."""
+    """As in `Model`; by `make bench-models` convolutions and recurrences are fastest one client after another."""
 
 
 MODELS: dict[str, ModelEntry] = {
@@ -44,21 +46,29 @@ MODELS: dict[str, ModelEntry] = {
 }
 
 
-def build(name: str, input_shape: tuple[int, ...], classes: int) -> Model:
-    """The named model for inputs of this shape."""
+def build(name: str, input_shape: tuple[int, ...], classes: int, input_dtype: DTypeLike | None = None) -> Model:
+    """The named model for inputs of this shape, and of this type where it is given."""
     require_known(name, MODELS, "model")
     entry = MODELS[name]
-    _check_inputs(name, entry, input_shape)
-    input_dtype = "int32" if entry.inputs == "symbols" else "float32"
-    return from_flax(entry.module(classes), input_shape, input_dtype, entry.cpu_chunk)
+    _check_inputs(name, input_shape, input_dtype)
+    wanted_dtype = "int32" if entry.inputs == "symbols" else "float32"
+    return from_flax(entry.module(classes), input_shape, wanted_dtype, entry.cpu_chunk)
 
 
-def _check_inputs(name: str, entry: ModelEntry, shape: tuple[int, ...]) -> None:
-    if entry.inputs == "any":
-        return
-    ranks, size, given = {"images": (2, 3), "symbols": (1,)}[entry.inputs], entry.smallest, "x".join(map(str, shape))
-    require(len(shape) in ranks, f"the model {name} takes {entry.inputs}, not inputs of shape {given}")
+def _check_inputs(name: str, shape: tuple[int, ...], dtype: DTypeLike | None) -> None:
+    entry, given = MODELS[name], "x".join(map(str, shape))
+    if not _takes(entry, shape, dtype):
+        given += f" and type {dtype}" if dtype is not None else ""
+        fitting = ", ".join(other for other, entry in MODELS.items() if _takes(entry, shape, dtype))
+        raise InputError(f"the model {name} takes {entry.inputs}, not inputs of shape {given} (those fit: {fitting})")
+    size = entry.smallest
     require(min(shape[:2]) >= size, f"the model {name} needs images of at least {size}x{size}, got {given}")
+
+
+def _takes(entry: ModelEntry, shape: tuple[int, ...], dtype: DTypeLike | None) -> bool:
+    if entry.inputs == "symbols":
+        return len(shape) == 1 and (dtype is None or jnp.issubdtype(dtype, jnp.integer))
+    return entry.inputs == "any" or len(shape) in (2, 3)
 
 
 __all__ = [

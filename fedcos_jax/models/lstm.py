@@ -80,14 +80,14 @@ def lstm_layer(x: Array, kernel_ih: Array, kernel_hh: Array, bias: Array) -> Arr
 def _forward(x: Array, kernel_ih: Array, kernel_hh: Array, bias: Array):
     def step(carry: tuple[Array, Array], projected: Array):
         state, cell = carry
-        gates = _activate(projected + bias[None] + state @ kernel_hh)
+        gates = _activate(projected + state @ kernel_hh)
         i, f, g, o = jnp.split(gates, GATES, axis=-1)
         cell = f * cell + i * g
         state = o * jnp.tanh(cell)
         return (state, cell), (state, gates, cell)
 
     steps, batch, _ = x.shape
-    projected = (_rows(x) @ kernel_ih).reshape(steps, batch, -1)
+    projected = (_rows(x) @ kernel_ih + bias[None]).reshape(steps, batch, -1)
     start = jnp.zeros((batch, kernel_hh.shape[0]), projected.dtype)
     states, gates, cells = jax.lax.scan(step, (start, start), projected)[1]
     return states, (x, kernel_ih, kernel_hh, states, gates, cells)
@@ -96,25 +96,23 @@ def _forward(x: Array, kernel_ih: Array, kernel_hh: Array, bias: Array):
 def _backward(saved: tuple[Array, ...], d_states: Array) -> tuple[Array, ...]:
     x, kernel_ih, kernel_hh, states, gates, cells = saved
     transposed = kernel_hh.T
+    i, f, g, o = jnp.split(gates, GATES, axis=-1)
+    squashed = jnp.tanh(cells)
+    # What a step multiplies its gradients by, for all steps at once: inside the scan it would cost many small passes.
+    to_cell = o * (1 - squashed**2)
+    by_cell = (g * i * (1 - i), _delayed(cells) * f * (1 - f), i * (1 - g**2))
+    to_gates = jnp.concatenate([*by_cell, squashed * o * (1 - o)], axis=-1)
 
     def step(carry: tuple[Array, Array], at_step: tuple[Array, ...]):
         d_state, d_cell = carry
-        gates, cell, before, d_output = at_step
-        i, f, g, o = jnp.split(gates, GATES, axis=-1)
-        squashed = jnp.tanh(cell)
+        to_gates, to_cell, f, d_output = at_step
         d_state = d_state + d_output
-        d_cell = d_cell + d_state * o * (1 - squashed**2)
-        d_gates = (
-            d_cell * g * i * (1 - i),
-            d_cell * before * f * (1 - f),
-            d_cell * i * (1 - g**2),
-            d_state * squashed * o * (1 - o),
-        )
-        d_sum = jnp.concatenate(d_gates, axis=-1)
+        d_cell = d_cell + d_state * to_cell
+        d_sum = to_gates * jnp.concatenate([d_cell, d_cell, d_cell, d_state], axis=-1)
         return (d_sum @ transposed, d_cell * f), d_sum
 
     zero = jnp.zeros_like(d_states[0])
-    d_sums = jax.lax.scan(step, (zero, zero), (gates, cells, _delayed(cells), d_states), reverse=True)[1]
+    d_sums = jax.lax.scan(step, (zero, zero), (to_gates, to_cell, f, d_states), reverse=True)[1]
     d_rows = _rows(d_sums)
     d_x = (d_rows @ kernel_ih.T).reshape(x.shape)
     return d_x, _rows(x).T @ d_rows, _rows(_delayed(states)).T @ d_rows, d_rows.sum(axis=0)
