@@ -73,9 +73,9 @@ def training_round(name: str, clients: int, chunk: int) -> tuple[Any, tuple]:
     scene = SCENES[name]
     model = models.build(name, scene.input_shape, scene.classes)
     method, optimizer = (jax.tree.map(jnp.asarray, part) for part in (fedcos(0.02), client_sgd(0.01)))
-    numbers = jax.ShapeDtypeStruct((ROWS,), jnp.int32)
+    numbers: Any = jax.ShapeDtypeStruct((ROWS,), jnp.int32)
     examples = Examples(jax.ShapeDtypeStruct((ROWS, *scene.input_shape), jnp.uint8), numbers)
-    offsets = jax.ShapeDtypeStruct((clients + 1,), jnp.int32)
+    offsets: Any = jax.ShapeDtypeStruct((clients + 1,), jnp.int32)
     data = FederatedData(examples, examples, numbers, offsets, scene.preprocess())
     schedule = Schedule(rounds=1, local_steps=STEPS, batch_size=scene.batch, chunk=chunk, devices=1)
     shapes = schedule.shapes(data, model)

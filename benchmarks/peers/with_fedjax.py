@@ -7,7 +7,7 @@ import numpy as np
 
 if not hasattr(jax, "tree_map"):
     # FedJAX 0.0.17 calls it by a name that JAX has since taken away.
-    jax.tree_map = jax.tree.map
+    vars(jax)["tree_map"] = jax.tree.map
 
 import fedjax
 import haiku as hk

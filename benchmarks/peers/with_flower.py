@@ -6,6 +6,7 @@ import os
 import time
 from pathlib import Path
 
+import numpy as np
 import torch
 from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
@@ -43,7 +44,8 @@ def train_client(message: Message, context: Context) -> Message:
 
 def train(job: Job, data: Data, weights: Weights) -> Outcome:
     """As many worker processes as cores, with one thread each."""
-    config = ConfigRecord({"job": job.name, "folder": str(Path(data.x.filename).parent)})
+    assert isinstance(data.x, np.memmap)
+    config = ConfigRecord({"job": job.name, "folder": str(Path(str(data.x.filename)).parent)})
     model = in_torch.build(job, weights)
     ends: list[float] = []
     server_app = ServerApp()
