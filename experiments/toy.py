@@ -57,7 +57,7 @@ def trajectory(
 @partial(jax.jit, static_argnames=("rounds", "steps"))
 def _walk(problem: Quadratics, method: FederatedMethod, optimizer: ClientOptimizer, rounds: int, steps: int) -> Array:
     data, model = _as_data(problem), _as_model(problem)
-    shapes = Schedule(rounds=rounds, local_steps=steps, batch_size=1).shapes(data, model)
+    shapes = Schedule(rounds=rounds, local_steps=steps, batch_size=1, devices=1).shapes(data, model)
 
     def body(state, _):
         state, _ = one_round(state, method, optimizer, data, model, shapes)

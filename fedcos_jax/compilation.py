@@ -16,8 +16,8 @@ def keep_compiled_programs() -> None:
     Left alone where FEDCOS_COMPILATION_CACHE is `off`, or where JAX has been given a directory already
     (JAX_COMPILATION_CACHE_DIR).
     """
-    if os.environ.get(SWITCH, "").lower() in _OFF or jax.config.read("jax_compilation_cache_dir"):
+    if os.environ.get(SWITCH, "").lower() in _OFF or os.environ.get("JAX_COMPILATION_CACHE_DIR"):
         return
     jax.config.update("jax_compilation_cache_dir", str(cache_directory() / "compiled"))
-    # By default programs that compile within a second are left out, and a run has several of them.
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+    # By default programs that compile within a second are left out, and a run has many of them.
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
