@@ -5,7 +5,6 @@ import json
 import pytest
 
 from experiments import reproduce, table
-from fedcos_jax.simulate import _compiled_segment
 
 KEYS = (
     "experiment profile dataset model partition method seed rounds last_accuracy best_accuracy last10_accuracy history "
@@ -18,13 +17,13 @@ def run(*arguments):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(tmp_path_factory, programs):
     """Two methods in two settings, with two seeds."""
     folder = tmp_path_factory.mktemp("results")
-    before = _compiled_segment._cache_size()
+    before = programs.count("jit(segment)")
     arguments = ["table2", "--results-dir", folder, "--methods", "FedAvg", "fedopt(1.5)+fedcos(0.02)"]
     assert run(*arguments, "--settings", "sorted", "iid", "--seeds", 2) == 0
-    assert _compiled_segment._cache_size() == before + 1
+    assert programs.count("jit(segment)") == before + 1
     return folder
 
 
