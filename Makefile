@@ -10,8 +10,13 @@ PROFILE ?= quick
 SEEDS   ?= 1
 WORKERS ?= 2
 
+# ONLY, METHODS and SETTINGS are lists; a method has brackets, which the shell must not read.
+quoted  = $(foreach word,$(1),'$(word)')
+CHOICE  = --profile $(PROFILE) --seeds $(SEEDS) $(if $(ONLY),--only $(call quoted,$(ONLY))) \
+          $(if $(METHODS),--methods $(call quoted,$(METHODS))) $(if $(SETTINGS),--settings $(call quoted,$(SETTINGS)))
+
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format reproduce-tables reproduce-figures bench bench-models bench-tpu bench-peers notebooks check-tfds-builtin clean
+.PHONY: help setup test lint format reproduce-tables reproduce-figures report bench bench-models bench-tpu bench-peers notebooks docs address check-tfds-builtin clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -36,11 +41,14 @@ format: $(READY) ## rewrite the code in the project's style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-reproduce-tables: $(READY) ## the paper's tables; PROFILE=paper for the paper's data and schedule, SEEDS=3 for mean ± std
-	$(BIN)/python -m experiments.reproduce tables --profile $(PROFILE) --seeds $(SEEDS)
+reproduce-tables: $(READY) ## the paper's tables; PROFILE=quick|short|paper, SEEDS=3, ONLY="table1 table4", METHODS, SETTINGS
+	$(BIN)/python -m experiments.reproduce tables $(CHOICE)
 
-reproduce-figures: $(READY) ## the paper's figures; PROFILE as above
-	$(BIN)/python -m experiments.reproduce figures --profile $(PROFILE)
+reproduce-figures: $(READY) ## the paper's figures; likewise
+	$(BIN)/python -m experiments.reproduce figures $(CHOICE)
+
+report: $(READY) ## results/PROFILE/report.html anew from the runs there are
+	$(BIN)/python -m experiments.reproduce report --profile $(PROFILE)
 
 bench: $(READY) ## what FedCos and augmentation cost, and samples/s beside this machine's own limit
 	$(BIN)/python -m benchmarks.penalty_cost
@@ -75,6 +83,12 @@ $(VENV)-peer-%/.ready:
 notebooks: $(READY) ## run the notebooks from a clean kernel
 	$(BIN)/python -m pytest tests/test_notebooks.py
 
+docs: $(READY) ## build the documentation in site/, strict about links
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+address: $(READY) ## write the repository's address of pyproject.toml into badges and install cells
+	$(BIN)/python notebooks/address.py
+
 check-tfds-builtin: ## compare our Fashion-MNIST with TFDS's own builder; needs FEDCOS_DATA_DIR, installs TensorFlow apart
 	$(PYTHON) -m venv $(VENV)-tensorflow
 	$(VENV)-tensorflow/bin/pip install --quiet --disable-pip-version-check -r requirements.txt tensorflow-cpu
@@ -82,5 +96,5 @@ check-tfds-builtin: ## compare our Fashion-MNIST with TFDS's own builder; needs 
 	$(VENV)-tensorflow/bin/python -m pytest tests/data/test_tfds.py -k built_in
 
 clean: ## remove the environment and caches
-	rm -rf $(VENV) $(VENV)-tensorflow $(VENV)-torch $(VENV)-tpu $(VENV)-peer-* .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(VENV)-tensorflow $(VENV)-torch $(VENV)-tpu $(VENV)-peer-* .pytest_cache .ruff_cache .hypothesis build dist site *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

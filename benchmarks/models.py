@@ -1,11 +1,13 @@
 """Training speed of every model against a plain PyTorch loop over the same clients, the way the paper was run.
 
 `make bench-models` (an environment of its own, with PyTorch). Whole local steps on both sides, in one process, the
-programs taking turns: data access, augmentation, dropout, forward, backward, update; 2 threads.
+programs taking turns: data access, augmentation, dropout, forward, backward, update. PyTorch has 2 threads, we have one
+XLA device for each core.
 
-Printed: training samples/s of our program with all clients at once and one after another, of the PyTorch loop, and of
-`vmap` over clients of XLA's own convolution; the ratio of our faster one to PyTorch; the share of this machine's
-matrix-product limit that the model's own multiplications make up.
+Printed: training samples/s of our program as it runs by default, on one device, and on one device with all clients in
+one `vmap`; of the PyTorch loop; and of `vmap` over clients of XLA's own convolution. Then the ratios of the default to
+PyTorch and to that `vmap`, the share of this machine's matrix-product limit that the model's own multiplications make
+up, and what the compiled round takes of a device's memory besides its arguments.
 """
 
 import argparse
@@ -23,11 +25,12 @@ import torch
 
 from benchmarks import torch_models
 from benchmarks.penalty_cost import matmul_limit
-from fedcos_jax import Schedule, client_sgd, fedavg, federate, models, partition, run
+from fedcos_jax import Schedule, client_sgd, fedavg, federate, mesh, models, partition, run
 from fedcos_jax.data import Dataset, scaled
 from fedcos_jax.data.augment import crop_and_flip
 from fedcos_jax.data.cifar import DEVIATION, MEAN
 from fedcos_jax.models import conv
+from fedcos_jax.simulate import init_state, segment
 from fedcos_jax.types import Examples, FederatedData
 
 THREADS = 2
@@ -36,6 +39,7 @@ THREADS = 2
 class Case(NamedTuple):
     """A model in the scene the paper uses it in."""
 
+    model: str
     input_shape: tuple[int, ...]
     classes: int
     clients: int
@@ -46,12 +50,14 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "mlp": Case((28, 28), 10, 7, 128, 100, torch_models.mlp),
-    "cnn": Case((32, 32, 3), 10, 5, 128, 20, torch_models.cnn, augmented=True),
-    "cnn_fmnist": Case((28, 28), 10, 10, 64, 20, torch_models.cnn_fmnist),
-    "lstm": Case((80,), 80, 14, 10, 10, torch_models.LSTM),
-    "resnet18": Case((32, 32, 3), 100, 5, 64, 1, lambda: torch_models.resnet18(64, 100), augmented=True),
+    "mlp": Case("mlp", (28, 28), 10, 7, 128, 100, torch_models.mlp),
+    "cnn": Case("cnn", (32, 32, 3), 10, 10, 128, 20, torch_models.cnn, augmented=True),
+    "cnn-5": Case("cnn", (32, 32, 3), 10, 5, 128, 20, torch_models.cnn, augmented=True),
+    "cnn_fmnist": Case("cnn_fmnist", (28, 28), 10, 10, 64, 20, torch_models.cnn_fmnist),
+    "lstm": Case("lstm", (80,), 80, 14, 10, 10, torch_models.LSTM),
+    "resnet18": Case("resnet18", (32, 32, 3), 100, 4, 64, 1, lambda: torch_models.resnet18(64, 100), augmented=True),
 }
+"""Clients of a round: 7, 5 and 4 (of 5) hold the whole dataset, 10 and 14 are a tenth of the population."""
 
 
 def random_data(case: Case, rows_a_client: int = 1000) -> FederatedData:
@@ -69,20 +75,32 @@ def random_data(case: Case, rows_a_client: int = 1000) -> FederatedData:
     return federate(dataset, partition.build("iid", dataset.train.y, case.clients, 0))
 
 
-def ours(case: Case, data: FederatedData, model: models.Model, chunk: int | None) -> Iterator[float]:
+def rounds(case: Case, data: FederatedData, model: models.Model, **shape: int) -> Iterator[float]:
     """Seconds of each round, the compilation left out."""
-    state = None
+    state, data = None, mesh.replicate(data, shape.get("devices", min(case.clients, jax.local_device_count())))
     for completed in itertools.count(1):
-        schedule = Schedule(rounds=completed, local_steps=case.steps, batch_size=case.batch, chunk=chunk)
+        schedule = Schedule(rounds=completed, local_steps=case.steps, batch_size=case.batch, **shape)
         started = time.perf_counter()
         state, _ = run(jax.random.key(0), fedavg(), client_sgd(0.01), data, model, schedule, state=state)
         if completed > 1:
             yield time.perf_counter() - started
 
 
-def windowed(name: str, case: Case) -> models.Model:
+def memory(case: Case, data: FederatedData, model: models.Model) -> int:
+    """Bytes of a device that a round takes besides its arguments, as compiled."""
+    shapes = Schedule(rounds=1, local_steps=case.steps, batch_size=case.batch).shapes(data, model)
+    method, optimizer = fedavg(), client_sgd(0.01)
+    state = jax.eval_shape(lambda key: init_state(key, method, model, case.clients), jax.random.key(0))
+    one = jax.jit(segment, static_argnames=("model", "shapes", "rounds"))
+    compiled = one.lower(state, method, optimizer, data, model=model, shapes=shapes, rounds=1).compile()
+    analysis = compiled.memory_analysis()
+    assert analysis is not None, "XLA gives no memory analysis here"
+    return analysis.temp_size_in_bytes
+
+
+def windowed(case: Case) -> models.Model:
     """The model on XLA's own convolution: another object, so that it is traced anew."""
-    module = models.MODELS[name].module(case.classes)
+    module = models.MODELS[case.model].module(case.classes)
     model = models.from_flax.__wrapped__(module, case.input_shape, _input_dtype(case))
 
     def apply(params, x, key):
@@ -114,9 +132,9 @@ def theirs(case: Case, data: FederatedData) -> Iterator[float]:
         yield time.perf_counter() - started
 
 
-def multiply_adds(name: str, case: Case) -> float:
+def multiply_adds(case: Case) -> float:
     """Of one training sample, as XLA counts them with its own convolution."""
-    model = windowed(name, case)
+    model = windowed(case)
     key = jax.random.key(0)
     x = jax.ShapeDtypeStruct((case.batch, *case.input_shape), _input_dtype(case))
     y = jax.ShapeDtypeStruct((case.batch,), jnp.int32)
@@ -128,36 +146,46 @@ def multiply_adds(name: str, case: Case) -> float:
 def measure(name: str, case: Case, repeats: int) -> None:
     """One row of the table."""
     data = random_data(case)
-    model = models.build(name, case.input_shape, case.classes)
+    model = models.build(case.model, case.input_shape, case.classes)
     timers = {
-        "all clients at once": ours(case, data, model, case.clients),
-        "one after another": ours(case, data, model, 1),
+        "default": rounds(case, data, model),
+        "one device": rounds(case, data, model, devices=1),
+        "one vmap": rounds(case, data, model, devices=1, chunk=case.clients),
         "torch": theirs(case, data),
     }
-    if name.startswith(("cnn", "resnet")):
-        timers["vmap of lax.conv"] = ours(case, data, windowed(name, case), case.clients)
+    steps = dict.fromkeys(timers, case.steps)
+    if case.model == "resnet18":
+        del timers["one vmap"]
+    elif case.model.startswith("cnn"):
+        # So slow that few steps tell enough.
+        few = case._replace(steps=2)
+        steps["vmap of lax.conv"] = few.steps
+        timers["vmap of lax.conv"] = rounds(few, data, windowed(case), devices=1, chunk=case.clients)
     seconds: dict[str, list[float]] = {label: [] for label in timers}
     for _ in range(repeats + 1):
         for label, timer in timers.items():
             seconds[label].append(next(timer))
-    best = {label: min(times[1:]) for label, times in seconds.items()}
-    samples = case.clients * case.batch * case.steps
-    fastest = min(best["all clients at once"], best["one after another"])
-    share = samples * multiply_adds(name, case) / fastest / matmul_limit()
-    columns = [f"{name:12}"] + [f"{label}: {samples / value:10,.0f}/s" for label, value in best.items()]
-    print("  ".join(columns), f" ratio to torch: {best['torch'] / fastest:.2f}, of the limit: {share:.0%}", flush=True)
+    speeds = {label: case.clients * case.batch * steps[label] / min(times[1:]) for label, times in seconds.items()}
+    report(name, case, speeds, memory(case, data, model))
+
+
+def report(name: str, case: Case, speeds: dict[str, float], memory: int) -> None:
+    ours = speeds["default"]
+    ratios = [f"{ours / speeds[label]:.2f} x {label}" for label in ("torch", "vmap of lax.conv") if label in speeds]
+    share = ours * multiply_adds(case) / matmul_limit()
+    print(f"{name}: {', '.join(f'{label} {speed:,.0f}/s' for label, speed in speeds.items())}")
+    print(f"    {', '.join(ratios)}; {share:.0%} of the limit; {memory / 1e6:,.0f} MB", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    quick = [name for name in CASES if name != "resnet18"]
-    text = f"of {', '.join(CASES)} (default: all but resnet18, which takes many minutes)"
-    parser.add_argument("models", nargs="*", default=quick, help=text)
+    parser.add_argument("cases", nargs="*", default=list(CASES), help=f"of {', '.join(CASES)} (default: all)")
     parser.add_argument("--repeats", type=int, default=5, help="rounds of each program (default: 5)")
     options = parser.parse_args()
     torch.set_num_threads(THREADS)
+    mesh.use_all_cores()
     print(f"{os.cpu_count()} cores, PyTorch {torch.__version__} with {THREADS} threads, JAX {jax.__version__}")
-    for name in options.models:
+    for name in options.cases:
         measure(name, CASES[name], options.repeats)
 
 

@@ -1,61 +1,70 @@
 """A table's results as Markdown: paper | ours | difference."""
 
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from experiments.table import Table
-from fedcos_jax import results
-
-Result = dict[str, Any]
+from experiments.comparison import Entry, Number, compare
+from experiments.table import VALUES, Profile, Table, stored, stored_variants
 
 
 def render(table: Table, profile: str, folder: Path) -> str:
-    """The page of a table: every cell that has a result, then the variants that were run."""
-    found = [results.read(path) for path in sorted((folder / profile / table.name).glob("*.json"))]
-    standard = [result for result in found if not result["variant"]]
-    variants = [result for result in found if result["variant"]]
-    lines = [f"# {table.title}, `{profile}` profile", "", table.notes[profile], ""]
-    lines += _main_rows(table, standard, against_paper=profile == "paper")
+    """The page of a table: what was run, every cell that has a result, then the variants."""
+    lines = [f"# {table.title}, `{profile}` profile", "", *preface(table.profiles[profile])]
+    for value in table.values + table.beside:
+        lines += ["", f"## Test accuracy (%), {VALUES[value]}", "", *_rows(table, profile, folder, value)]
+    variants = _variant_rows(table, profile, folder)
     if variants:
-        lines += ["", "## Variants", "", *_variant_rows(standard, variants)]
+        lines += ["", "## Variants", "", *variants]
     return "\n".join(lines) + "\n"
 
 
-def _main_rows(table: Table, found: list[Result], *, against_paper: bool) -> list[str]:
-    columns = ("paper", "ours", "difference") if against_paper else ("ours",)
-    headings = [
-        f"{setting}: {column}" if against_paper else setting for setting in table.settings for column in columns
-    ]
+def preface(profile: Profile) -> list[str]:
+    """What to know before reading the numbers, stand-ins first."""
+    taken = [f"{new} stands in for {old}" for old, new in profile.stand_ins.items()]
+    honest = f"**Not the paper's experiment: {', '.join(taken)}.** Compare gains and order, not levels."
+    brackets = "In brackets: the gain of a method with FedCos over the same method without it."
+    return [*([honest, ""] if taken else []), f"{profile.note} {brackets}"]
+
+
+def _rows(table: Table, profile: str, folder: Path, value: str) -> list[str]:
+    columns = shown_columns(table, profile, value)
+    headings = [f"{setting.heading}: {column}" for setting in table.settings.values() for column in columns]
     rows = [_row(["Method", *headings]), _row(["---"] + ["---:"] * len(headings))]
-    for method in table.methods:
-        row = [method]
-        for partition, paper in zip(table.settings.values(), table.paper[method], strict=True):
-            ours = [r["last_accuracy"] for r in found if (r["method"], r["partition"]) == (method, partition)]
-            difference = f"{np.mean(ours) - paper:+.2f}" if ours else ""
-            row += [f"{paper:.2f}", _mean(ours), difference] if against_paper else [_mean(ours)]
-        rows.append(_row(row))
+    for method, entries in compare(table, profile, folder, value).items():
+        rows.append(_row([method, *(_fields(entry)[column] for entry in entries for column in columns)]))
     return rows
 
 
-def _variant_rows(standard: list[Result], variants: list[Result]) -> list[str]:
-    rows = [_row(["Setting", "Method", "Seed", "Variant", "Accuracy", "Against the table's"]), _row(["---"] * 6)]
-    for result in variants:
-        where = {name: result[name] for name in ("partition", "method", "seed")}
-        base = [r["last_accuracy"] for r in standard if where.items() <= r.items()]
-        difference = f"{result['last_accuracy'] - base[0]:+.2f}" if base else ""
+def shown_columns(table: Table, profile: str, value: str) -> tuple[str, ...]:
+    """What is shown of a setting: no difference where something stands in for the paper's data or model."""
+    if value not in table.values:
+        return ("ours",)
+    return ("paper", "ours") if table.profiles[profile].stand_ins else ("paper", "ours", "difference")
+
+
+def _fields(entry: Entry) -> dict[str, str]:
+    difference = "" if entry.difference is None else f"{entry.difference:+.2f}"
+    return {"paper": _number(entry.paper), "ours": _number(entry.ours), "difference": difference}
+
+
+def _number(number: Number | None) -> str:
+    if number is None:
+        return ""
+    text = f"{number.mean:.2f}" + ("" if number.deviation is None else f" ± {number.deviation:.2f}")
+    return (f"**{text}**" if number.best else text) + ("" if number.gain is None else f" ({number.gain:+.2f})")
+
+
+def _variant_rows(table: Table, profile: str, folder: Path) -> list[str]:
+    value = table.values[0]
+    heading = f"Accuracy, {VALUES[value]}"
+    rows = [_row(["Setting", "Method", "Seed", "Variant", heading, "Against the table's"]), _row(["---"] * 6)]
+    for setting, result in stored_variants(table, profile, folder):
+        method, seed, accuracy = result["method"], result["seed"], result[value]
+        base = [r[value] for r in stored(table, profile, folder, setting, method) if r["seed"] == seed]
         variant = ", ".join(f"{name} = {value}" for name, value in result["variant"].items())
-        rows.append(_row([*map(str, where.values()), variant, f"{result['last_accuracy']:.2f}", difference]))
-    return rows
+        difference = f"{accuracy - base[0]:+.2f}" if base else ""
+        rows.append(_row([setting, method, str(seed), variant, f"{accuracy:.2f}", difference]))
+    return rows if len(rows) > 2 else []
 
 
 def _row(fields: list[str]) -> str:
     return "| " + " | ".join(fields) + " |"
-
-
-def _mean(values: list[float]) -> str:
-    """Mean, and with several seeds the sample deviation."""
-    if not values:
-        return ""
-    return f"{np.mean(values):.2f}" + (f" ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else "")

@@ -1,38 +1,53 @@
-"""Runs the tables and figures of the paper: `python -m experiments.reproduce table2 --profile paper`."""
+"""Runs the tables and figures of the paper: `python -m experiments.reproduce tables --profile paper --only table2`."""
 
 import argparse
-import functools
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from experiments import markdown, table2
+from experiments import latex, markdown, table1, table2, table3, table4, table5
 from experiments.figures import FIGURES
-from experiments.table import RESULTS, Cell, Table, cells, run_cell
-from fedcos_jax import results
+from experiments.figures.figure import Figure, as_png, compose
+from experiments.report import page
+from experiments.table import PROFILES, RESULTS, Cell, Result, Table, cells, run_cell, select
+from fedcos_jax import mesh, results
 from fedcos_jax.cli import guard
-from fedcos_jax.errors import require, require_at_least
+from fedcos_jax.compilation import keep_compiled_programs
+from fedcos_jax.errors import require, require_at_least, require_known
 from fedcos_jax.experiment import from_text
 
-TABLES: dict[str, Table] = {table.name: table for table in (table2.TABLE,)}
-GROUPS: dict[str, list[str]] = {"tables": list(TABLES), "figures": list(FIGURES)}
+TABLES: dict[str, Table] = {module.TABLE.name: module.TABLE for module in (table1, table2, table3, table4, table5)}
+GROUPS: dict[str, list[str]] = {"tables": list(TABLES), "figures": list(FIGURES), "report": []}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    return guard("reproduce", reproduce, parser().parse_args(arguments))
+    options = parser().parse_args(arguments)
+    mesh.use_all_cores()
+    keep_compiled_programs()
+    return guard("reproduce", reproduce, options)
 
 
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m experiments.reproduce",
-        description="Runs a table or figure of the paper, one JSON file a cell. Cells that already have a result are "
-        "not run again, so an interrupted run goes on where it stopped.",
+        description="Runs the tables or figures of the paper, one JSON file a cell. Cells that already have a result "
+        "are not run again, so an interrupted run goes on where it stopped.",
     )
-    parser.add_argument("what", choices=[*GROUPS, *TABLES, *FIGURES], help="a table, a figure, or all of a kind")
-    parser.add_argument("--profile", default="quick", choices=["quick", "paper"], help="default: quick")
+    parser.add_argument(
+        "what",
+        choices=[*GROUPS, *TABLES, *FIGURES],
+        help="a table, a figure, all of a kind, or only the report",
+    )
+    parser.add_argument(
+        "--profile",
+        default="quick",
+        choices=PROFILES,
+        help="quick: embedded data, minutes (default); short: the paper's data, an evening on a CPU; paper: all of it",
+    )
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="of all of a kind, these: table1 table4")
     parser.add_argument("--seeds", type=int, default=1, help="seeds a cell of a table, for mean ± std (default: 1)")
     parser.add_argument("--methods", nargs="+", default=[], metavar="METHOD", help='e.g. FedAvg "FedCos(0.02)"')
-    parser.add_argument("--settings", nargs="+", default=[], metavar="PARTITION", help="e.g. sorted mixed90 iid")
+    parser.add_argument("--settings", nargs="+", default=[], metavar="SETTING", help="e.g. sorted iid cifar10-0.1")
     parser.add_argument(
         "--set", nargs="+", default=[], metavar="NAME=VALUE", help="run a variant of a table, e.g. epsilon=1e-4"
     )
@@ -46,40 +61,73 @@ def parser() -> argparse.ArgumentParser:
 def reproduce(options: argparse.Namespace) -> None:
     require_at_least(1, seeds=options.seeds)
     require(all("=" in text for text in options.set), f"--set takes NAME=VALUE, got {' '.join(options.set)}")
-    for name in GROUPS.get(options.what, [options.what]):
-        if name in TABLES:
-            reproduce_table(TABLES[name], options)
-        else:
-            reproduce_figure(name, options)
+    named = GROUPS.get(options.what, [options.what])
+    for name in options.only:
+        require_known(name, named, f"name in {options.what}")
+    chosen = [name for name in named if name in options.only or not options.only]
+    reproduce_tables([TABLES[name] for name in chosen if name in TABLES], options)
+    reproduce_figures([FIGURES[name] for name in chosen if name in FIGURES], options)
+    write_report(options)
 
 
-def run_with(options: argparse.Namespace, cell: Cell) -> dict[str, Any]:
+def run_with(options: argparse.Namespace, cell: Cell) -> Result:
     return run_cell(cell, options.results_dir, options.data_dir, again=options.again, show_progress=not options.quiet)
 
 
-def reproduce_table(table: Table, options: argparse.Namespace) -> None:
-    chosen = cells(
-        table,
-        options.profile,
-        methods=tuple(options.methods),
-        settings=tuple(options.settings),
-        seeds=options.seeds,
-        variant=from_text(dict(text.split("=", 1) for text in options.set)),
-    )
-    for cell in list(chosen):
-        run_with(options, cell)
+def reproduce_tables(tables: Sequence[Table], options: argparse.Namespace) -> None:
+    """Runs the chosen cells of each table and writes its pages; a table without any is passed over."""
+    if not tables:
+        return
+    methods, settings = select(tables, options.methods, options.settings)
+    variant = from_text(dict(text.split("=", 1) for text in options.set))
+    for table in tables:
+        chosen = list(
+            cells(table, options.profile, methods=methods, settings=settings, seeds=options.seeds, variant=variant)
+        )
+        for cell in chosen:
+            run_with(options, cell)
+        if chosen:
+            write_pages(table, options)
+
+
+def write_pages(table: Table, options: argparse.Namespace) -> None:
     path = options.results_dir / options.profile / f"{table.name}.md"
     text = markdown.render(table, options.profile, options.results_dir)
     results.write_text(path, text)
-    print(f"{text}\nWritten to {path}; its cells are in {path.with_suffix('')}.")
+    results.write_text(path.with_suffix(".tex"), latex.render(table, options.profile, options.results_dir))
+    print(f"{text}\nWritten to {path} and {path.with_suffix('.tex').name}; its cells are in {path.with_suffix('')}.")
 
 
-def reproduce_figure(name: str, options: argparse.Namespace) -> None:
-    figure = FIGURES[name].draw(options.profile, functools.partial(run_with, options))
-    path = options.results_dir / options.profile / "figures" / f"{name}.png"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-    print(f"{FIGURES[name].title}: {path}")
+def reproduce_figures(figures: Sequence[Figure], options: argparse.Namespace) -> None:
+    """Runs the chosen cells of each figure and draws it; a figure of which none is chosen is passed over."""
+    if not figures:
+        return
+    methods, settings = select(
+        [table for figure in figures for table in figure.tables], options.methods, options.settings
+    )
+    for figure in figures:
+        chosen = list(figure.cells(options.profile, methods=methods, settings=settings, seeds=options.seeds))
+        for cell in chosen:
+            run_with(options, cell)
+        if chosen or not figure.runs:
+            draw(figure, options)
+
+
+def draw(figure: Figure, options: argparse.Namespace) -> None:
+    path = options.results_dir / options.profile / "figures" / f"{figure.name}.png"
+    panels = figure.panels(options.profile, options.results_dir)
+    if not panels:
+        print(f"{figure.title}: nothing to draw from these runs alone")
+        return
+    results.write_bytes(path, as_png(compose(panels, figure.columns, figure.caption(options.profile))))
+    print(f"{figure.title}: {path}")
+
+
+def write_report(options: argparse.Namespace) -> None:
+    path = options.results_dir / options.profile / "report.html"
+    text = page.render(list(TABLES.values()), list(FIGURES.values()), options.profile, options.results_dir)
+    results.write_text(path, text)
+    print(f"Report: {path}")
 
 
 if __name__ == "__main__":

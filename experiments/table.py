@@ -2,33 +2,82 @@
 
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fedcos_jax import results
-from fedcos_jax.errors import require_known
+from fedcos_jax.errors import require, require_known
 from fedcos_jax.experiment import Config, execute, prepare
 from fedcos_jax.methods import in_paper_form, parse
 from fedcos_jax.progress import progress_bar
 
 RESULTS = Path("results")
+PROFILES = ("quick", "short", "paper")
+VALUES = {
+    "last_accuracy": "last round",
+    "best_accuracy": "best round",
+    "last10_accuracy": "mean of the last ten rounds",
+}
+"""What a table can show of a result: its key -> words."""
+SAME_NUMBERS = ("chunk",)
+"""Config fields on which no number depends."""
+
+Result = dict[str, Any]
+
+
+class Setting(NamedTuple):
+    """A column of a table."""
+
+    heading: str
+    changes: dict[str, Any]
+    """The Config fields that its cells have of their own, in the paper's terms."""
+
+
+class Profile(NamedTuple):
+    """One way to run a table: on what, and for how long."""
+
+    config: Config
+    """What its cells have in common."""
+    note: str
+    """What was chosen and why, for the readers of its numbers."""
+    stand_ins: Mapping[str, str] = MappingProxyType({})
+    """The paper's dataset or model -> what takes its place."""
 
 
 class Table(NamedTuple):
-    """A table: methods down, settings across, accuracy in the cells."""
+    """A table: methods down, settings across, one or more values of a run in the cells."""
 
     name: str
     title: str
     methods: tuple[str, ...]
-    settings: dict[str, str]
-    """Heading in the paper -> partition."""
+    settings: dict[str, Setting]
+    """By the names that the command line and the files use."""
     paper: dict[str, tuple[float, ...]]
-    """Method -> the paper's accuracy for each setting."""
-    profiles: dict[str, Config]
-    """Profile -> what its cells have in common."""
-    notes: dict[str, str]
-    """Profile -> what to know when reading its numbers."""
+    """Method -> the paper's numbers, setting by setting, within a setting in the order of `values`; not every method
+    of a figure has any."""
+    profiles: dict[str, Profile]
+    values: tuple[str, ...] = ("last_accuracy",)
+    """What the paper gives of a cell, keys of VALUES; the first one counts."""
+    beside: tuple[str, ...] = ()
+    """What is shown beside it."""
+
+    def paper_number(self, setting: str, method: str, value: str) -> float | None:
+        """The paper's number; None where it does not give it."""
+        if value not in self.values or method not in self.paper:
+            return None
+        column = list(self.settings).index(setting) * len(self.values) + self.values.index(value)
+        return self.paper[method][column]
+
+    def config(self, profile: str, setting: str, **changes: Any) -> Config:
+        """What a cell runs; `changes` are its method and seed, and what a variant has of its own."""
+        common, _, stand_ins = self.profiles[profile]
+        paper = dataclasses.replace(common, **self.settings[setting].changes)
+        names = {
+            field: stand_ins.get(name, name) for field, name in (("dataset", paper.dataset), ("model", paper.model))
+        }
+        return dataclasses.replace(paper, **names | changes)
 
 
 class Cell(NamedTuple):
@@ -36,13 +85,14 @@ class Cell(NamedTuple):
 
     experiment: str
     profile: str
+    setting: str
     config: Config
     variant: dict[str, Any]
     """Settings that differ from the table's own."""
 
     def path(self, folder: Path) -> Path:
-        """results/<profile>/<experiment>/<partition>_<method>[_<setting>-<value>]_seed<n>.json"""
-        parts = [self.config.partition, slug(self.config.method)]
+        """results/<profile>/<experiment>/<setting>_<method>[_<field>-<value>]_seed<n>.json"""
+        parts = [self.setting, slug(self.config.method)]
         parts += [f"{name}-{value}" for name, value in sorted(self.variant.items())]
         name = "_".join([*parts, f"seed{self.config.seed}"])
         return folder / self.profile / self.experiment / f"{name}.json"
@@ -53,40 +103,75 @@ def slug(method: str) -> str:
     return re.sub(r"\(([^)]*)\)", r"-\1", method.lower()).replace("+", "_")
 
 
+def select(
+    tables: Sequence[Table], methods: Sequence[str] = (), settings: Sequence[str] = ()
+) -> tuple[list[str], list[str]]:
+    """The chosen methods, spelled as in the tables, and settings; each must be in one of the tables at least."""
+    labels = [parse(method).label for method in methods]
+    names = ", ".join(table.name for table in tables)
+    for label in labels:
+        require_known(label, dict.fromkeys(m for table in tables for m in table.methods), f"method of {names}")
+    for setting in settings:
+        require_known(setting, dict.fromkeys(s for table in tables for s in table.settings), f"setting of {names}")
+    return labels, list(settings)
+
+
 def cells(
     table: Table,
     profile: str,
     *,
-    methods: tuple[str, ...] = (),
-    settings: tuple[str, ...] = (),
+    methods: Sequence[str] = (),
+    settings: Sequence[str] = (),
     seeds: int = 1,
     variant: dict[str, Any] | None = None,
 ) -> Iterator[Cell]:
-    """The cells of a table, all or those of the named methods and settings (partitions), first seeds first."""
+    """The cells of a table, all or those of the methods and settings named, first seeds first."""
     require_known(profile, table.profiles, "profile")
-    chosen_methods = [parse(method).label for method in methods] or table.methods
-    for method in chosen_methods:
-        require_known(method, table.methods, f"method of {table.name}")
-    for setting in settings:
-        require_known(setting, table.settings.values(), f"setting of {table.name}")
     for seed in range(seeds):
-        for partition in settings or table.settings.values():
-            for method in chosen_methods:
-                config = dataclasses.replace(
-                    table.profiles[profile], partition=partition, method=method, seed=seed, **(variant or {})
-                )
-                yield Cell(table.name, profile, config, variant or {})
+        for setting in [name for name in table.settings if name in settings or not settings]:
+            for method in [label for label in table.methods if label in methods or not methods]:
+                changes = {"method": method, "seed": seed} | (variant or {})
+                yield Cell(table.name, profile, setting, table.config(profile, setting, **changes), variant or {})
 
 
-def run_cell(cell: Cell, folder: Path, data_dir: str | None, *, again: bool, show_progress: bool) -> dict[str, Any]:
+def run_cell(cell: Cell, folder: Path, data_dir: str | None, *, again: bool, show_progress: bool) -> Result:
     """The result of a cell: the one on disk, or a new one, stored."""
     path = cell.path(folder)
     if path.exists() and not again:
-        return results.read(path)
-    label = f"{cell.experiment} {cell.config.partition} {cell.config.method} seed {cell.config.seed}"
+        return _reuse(cell, path)
+    label = f"{cell.experiment} {cell.setting} {cell.config.method} seed {cell.config.seed}"
     experiment = prepare(cell.config, data_dir, in_paper_form)
     with progress_bar(label, cell.config.rounds, shown=show_progress) as progress:
         result = execute(experiment, progress)
     result = {"experiment": cell.experiment, "profile": cell.profile, "variant": cell.variant, **result}
     results.write(path, result)
     return result
+
+
+def _reuse(cell: Cell, path: Path) -> Result:
+    """A stored result, provided that it is of this very run."""
+    result = results.read(path)
+    stored = result["config"]
+    differing = [
+        f"{name} {stored[name]} instead of {value}"
+        for name, value in dataclasses.asdict(cell.config).items()
+        if name not in SAME_NUMBERS and stored.get(name, value) != value
+    ]
+    require(not differing, f"{path} was run with {', '.join(differing)}: move it away, or run it --again")
+    return result
+
+
+def stored(table: Table, profile: str, folder: Path, setting: str, method: str) -> list[Result]:
+    """The results that a cell has on disk, one a seed."""
+    paths = (folder / profile / table.name).glob(f"{setting}_{slug(method)}_seed*.json")
+    return sorted(map(results.read, paths), key=lambda result: result["seed"])
+
+
+def stored_variants(table: Table, profile: str, folder: Path) -> list[tuple[str, Result]]:
+    """The results of variants on disk, each with its setting."""
+    found = [
+        (setting, results.read(path))
+        for setting in table.settings
+        for path in sorted((folder / profile / table.name).glob(f"{setting}_*.json"))
+    ]
+    return [(setting, result) for setting, result in found if result["variant"]]

@@ -1,35 +1,31 @@
 """Table II: FMNIST, MLP, 7 clients, nine methods in four settings; top-1 test accuracy of the last round.
 
-Command: `python -m experiments.reproduce table2 --profile paper --data-dir DIR`. A cell is 30 million training samples,
-200 seconds on 2 idle CPU cores; the quick profile takes half a minute for all 36 cells.
+Command: `python -m experiments.reproduce table2 [--profile short|paper --data-dir DIR]`. A cell of the paper profile is
+30 million training samples, 200 seconds on 2 idle CPU cores; the whole quick profile takes 19 seconds.
 
 Paper / ours (seed 0), totally non-IID: FedAvg 74.91 / 74.57, FedProx(0.1) 74.47 / 73.95, FedAvgM(0.5) 74.76 / 74.44,
 FedOpt(1.5) 75.47 / 75.74, FedCos(0.01) 79.21 / 79.80, FedCos(0.02) 80.63 / 80.56, with FedCos(0.02) on top FedProx(0.1)
 78.23 / 77.42, FedAvgM(0.5) 78.72 / 79.38, FedOpt(1.5) 80.76 / 79.77. FedCos(0.02) alone in the other columns:
-87.61 / 87.60, 89.08 / 88.75, 89.52 / 89.53.
+87.61 / 87.60, 89.08 / 88.75, 89.52 / 89.53. The quick profile's stand-in (seed 0): FedCos(0.02) +1.4, +1.1, +1.4, +0.3
+on FedAvg.
 
 Where the paper and its authors' code differ, this table uses the paper's epsilon of 0 (with the code's 1e-4
 FedCos(0.02) gives 80.62), the paper's direction after the server optimizer, and the code's damped FedAvgM.
 """
 
-from experiments.table import Table
+from dataclasses import replace
+
+from experiments.table import Profile, Table
+from experiments.table1 import METHODS, SETTINGS
 from fedcos_jax.experiment import Config
+
+SCENE = Config(dataset="fashion_mnist", model="mlp", clients=7, damped_momentum=True)
 
 TABLE = Table(
     name="table2",
     title="Table II: FMNIST, MLP, N = 7",
-    methods=(
-        "FedAvg",
-        "FedProx(0.1)",
-        "FedAvgM(0.5)",
-        "FedOpt(1.5)",
-        "FedCos(0.01)",
-        "FedCos(0.02)",
-        "FedProx(0.1)+FedCos(0.02)",
-        "FedAvgM(0.5)+FedCos(0.02)",
-        "FedOpt(1.5)+FedCos(0.02)",
-    ),
-    settings={"Totally non-IID": "sorted", "90% non-IID": "mixed90", "70% non-IID": "mixed70", "IID": "iid"},
+    methods=METHODS,
+    settings=SETTINGS,
     paper={
         "FedAvg": (74.91, 85.15, 86.83, 88.04),
         "FedProx(0.1)": (74.47, 84.35, 86.12, 87.51),
@@ -43,22 +39,20 @@ TABLE = Table(
     },
     profiles={
         # 1,437 rows: seven epochs a round as against six, an eighth of the steps.
-        "quick": Config(
-            dataset="digits", clients=7, rounds=20, local_steps=50, batch_size=32, lr=0.05, damped_momentum=True
+        "quick": Profile(
+            replace(SCENE, rounds=12, local_steps=50, batch_size=32, lr=0.005),
+            "12 rounds of 50 steps, batch 32, learning rate 0.005: as many epochs a round as the paper, and "
+            "so few small steps that the MLP has not learnt the digits whatever the method.",
+            {"fashion_mnist": "digits"},
+        ),
+        "short": Profile(
+            replace(SCENE, rounds=21, local_steps=400, batch_size=128, lr=0.01),
+            "The paper's data, 21 rounds instead of 84; the rest as in the paper.",
         ),
         # 500 epochs of 67 steps, in rounds of 400.
-        "paper": Config(
-            dataset="fashion_mnist",
-            clients=7,
-            rounds=84,
-            local_steps=400,
-            batch_size=128,
-            lr=0.01,
-            damped_momentum=True,
+        "paper": Profile(
+            replace(SCENE, rounds=84, local_steps=400, batch_size=128, lr=0.01),
+            "The paper's data and schedule: 84 rounds of 400 steps, batch 128, learning rate 0.01.",
         ),
-    },
-    notes={
-        "quick": "Not the paper's numbers: the same scenes and methods on scikit-learn's digits with a short schedule.",
-        "paper": "The paper's data and schedule: 84 rounds of 400 steps, batch 128, learning rate 0.01.",
     },
 )

@@ -1,6 +1,7 @@
 """The paper's two-dimensional examples: clients with quadratic losses, and the trajectory of the global model."""
 
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,15 +10,15 @@ from jax.tree_util import Partial
 
 from fedcos_jax import Model, Schedule, client_sgd
 from fedcos_jax.simulate import init_state, one_round
-from fedcos_jax.types import Array, Examples, FederatedData, FederatedMethod
+from fedcos_jax.types import Array, ClientOptimizer, Examples, FederatedData, FederatedMethod
 
 
 class Quadratics(NamedTuple):
     """f_i(x) = ½ (x - c_i)ᵀ A_i (x - c_i), one client each, and where the global model starts."""
 
-    matrices: np.ndarray
-    centers: np.ndarray
-    start: np.ndarray
+    matrices: Any
+    centers: Any
+    start: Any
 
     def optimum(self) -> np.ndarray:
         """The minimum of Σ f_i, from its linear equations."""
@@ -36,28 +37,35 @@ TWO_CLIENTS = Quadratics(
     centers=np.array([[6.0, 0.0], [3.0, 0.0]]),
     start=np.array([5.1, -3.1]),
 )
+# The appendix starts at this point but does not give its functions: here f_1, f_2 and, of the same form,
+# f_3 = ½(x-4)² - ½(x-4)(y-3) + ½(y-3)².
+THREE_CLIENTS = Quadratics(
+    matrices=np.concatenate([TWO_CLIENTS.matrices, [[[1, -0.5], [-0.5, 1]]]]),
+    centers=np.concatenate([TWO_CLIENTS.centers, [[4.0, 3.0]]]),
+    start=np.array([4.53, 0.38]),
+)
 
 
 def trajectory(
     problem: Quadratics, method: FederatedMethod, *, rounds: int = 80, steps: int = 100, learning_rate: float = 0.1
 ) -> np.ndarray:
     """The global model after each round, [1 + rounds, 2], the start included."""
-    data = _as_data(problem)
-    model = _as_model(problem)
-    shapes = Schedule(rounds=rounds, local_steps=steps, batch_size=1).shapes(data, model)
-    optimizer = client_sgd(learning_rate)
+    on_device = jax.tree.map(jnp.asarray, problem)
+    return np.asarray(_walk(on_device, method, client_sgd(learning_rate), rounds, steps))
+
+
+@partial(jax.jit, static_argnames=("rounds", "steps"))
+def _walk(problem: Quadratics, method: FederatedMethod, optimizer: ClientOptimizer, rounds: int, steps: int) -> Array:
+    data, model = _as_data(problem), _as_model(problem)
+    shapes = Schedule(rounds=rounds, local_steps=steps, batch_size=1, devices=1).shapes(data, model)
 
     def body(state, _):
         state, _ = one_round(state, method, optimizer, data, model, shapes)
         return state, state.params
 
-    @jax.jit
-    def run(key: Array) -> Array:
-        state = init_state(key, method, model, data.num_clients)
-        _, path = jax.lax.scan(body, state, length=rounds)
-        return jnp.concatenate([jnp.asarray(problem.start)[None], path])
-
-    return np.asarray(run(jax.random.key(0)))
+    state = init_state(jax.random.key(0), method, model, data.num_clients)
+    _, path = jax.lax.scan(body, state, length=rounds)
+    return jnp.concatenate([problem.start[None], path])
 
 
 def _as_data(problem: Quadratics) -> FederatedData:
@@ -72,14 +80,12 @@ def _as_they_are(x: Array, key: Array | None) -> Array:
 
 
 def _as_model(problem: Quadratics) -> Model:
-    matrices, centers = jnp.asarray(problem.matrices), jnp.asarray(problem.centers)
-
     def apply(params: Array, clients: Array, key: Array | None) -> Array:
-        offsets = params[None] - centers[clients]
-        return 0.5 * jnp.einsum("bi,bij,bj->b", offsets, matrices[clients], offsets)
+        offsets = params[None] - problem.centers[clients]
+        return 0.5 * jnp.einsum("bi,bij,bj->b", offsets, problem.matrices[clients], offsets)
 
     return Model(
-        init=lambda key: jnp.asarray(problem.start),
+        init=lambda key: problem.start,
         apply=apply,
         loss=lambda outputs, labels: outputs,
         correct=lambda outputs, labels: jnp.zeros_like(outputs, bool),

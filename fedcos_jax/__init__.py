@@ -1,6 +1,6 @@
 """FedCos and its peers, simulated with every client at once: a whole run is one compiled program."""
 
-from fedcos_jax.data import federate, load
+from fedcos_jax.data import federate, from_arrays, load
 from fedcos_jax.errors import InputError
 from fedcos_jax.methods import METHODS, fedavg, fedavgm, fedcos, fedopt, fedprox, with_fedcos
 from fedcos_jax.models import Model, from_flax
@@ -29,6 +29,7 @@ __all__ = [
     "federate",
     "fedopt",
     "fedprox",
+    "from_arrays",
     "from_flax",
     "load",
     "run",

@@ -26,7 +26,14 @@ def add_data(commands) -> None:
     _add_data_dir(data)
     data.set_defaults(command=list_datasets)
     actions = data.add_subparsers(metavar="ACTION")
-    prepare = actions.add_parser("prepare", help="check and decode a dataset into the cache")
+    prepare = actions.add_parser(
+        "prepare",
+        help="check and decode a dataset into the cache",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="""examples:
+  fedcos data prepare fashion_mnist --data-dir DATA   from the files in DATA
+  fedcos data prepare cifar10 --source tfds           download through TensorFlow Datasets""",
+    )
     prepare.add_argument("name", help="of the dataset")
     prepare.add_argument("--source", default="auto", help=f"one of {', '.join(SOURCES)} (default: auto)")
     # Suppressed, so that a --data-dir in front of the action is not overwritten by this one's default.

@@ -19,9 +19,13 @@ def require_known(name: str, allowed: Iterable[str], kind: str) -> None:
     """Raises InputError unless the name is one of those allowed, suggesting the nearest one."""
     allowed = list(allowed)
     if name not in allowed:
-        close = difflib.get_close_matches(name, allowed, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise InputError(f"unknown {kind} {name!r}{hint} (one of: {', '.join(allowed)})")
+        raise InputError(f"unknown {kind} {name!r}{did_you_mean(name, allowed)} (one of: {', '.join(allowed)})")
+
+
+def did_you_mean(name: str, allowed: Iterable[str]) -> str:
+    """A suggestion to put behind a name that is not allowed, if one is near."""
+    close = difflib.get_close_matches(name, list(allowed), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def require_at_least(minimum: float, **values: object) -> None:

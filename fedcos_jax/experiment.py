@@ -4,7 +4,6 @@ import dataclasses
 import math
 import platform
 import time
-import typing
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any, NamedTuple
@@ -12,57 +11,70 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from fedcos_jax import data, methods, models, optimizers, partition
-from fedcos_jax.errors import InputError, require_at_least, require_known
+from fedcos_jax import data, methods, models, optimizers, partition, settings
+from fedcos_jax.errors import require_at_least, require_known
+from fedcos_jax.partition import Ownership
 from fedcos_jax.schedule import Schedule, fraction_of
+from fedcos_jax.settings import setting
 from fedcos_jax.simulate import History, Progress, run
 from fedcos_jax.types import ClientOptimizer, FederatedData, FederatedMethod
 
+EVALUATED = ("accuracy", "test_loss")
+"""Columns of a history with a value an evaluation; the others have one a round."""
 LEARNING_RATE_SCHEDULES = ("constant", "exponential", "cosine")
-
-
-def _setting(default: Any, group: str, text: str) -> Any:
-    return dataclasses.field(default=default, metadata={"group": group, "help": text})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Config:
     """Everything that decides a run: the flags of `fedcos run`, the `config` of a result, the settings of a table."""
 
-    dataset: str = _setting("digits", "scene", "dataset by name")
-    model: str = _setting("mlp", "scene", "model by name")
-    partition: str = _setting(
-        "sorted", "scene", "who owns which rows: sorted, mixed90, iid, shards2, dirichlet0.3, ..."
+    dataset: str = setting("digits", "scene", "dataset by name")
+    model: str = setting("mlp", "scene", "model by name")
+    partition: str = setting("sorted", "scene", "who owns which rows: sorted, mixed90, iid, shards2, dirichlet0.3, ...")
+    clients: int = setting(7, "scene", "number of clients; the natural partition brings its own")
+    fraction: float = setting(1.0, "scene", "share of the clients in a round, in (0, 1]")
+    augment: bool = setting(
+        True, "scene", "random crops and flips of training images where a dataset has them (default: on)"
     )
-    clients: int = _setting(7, "scene", "number of clients; the natural partition brings its own")
-    fraction: float = _setting(1.0, "scene", "share of the clients in a round, in (0, 1]")
 
-    rounds: int = _setting(20, "schedule", "rounds of aggregation")
-    local_steps: int = _setting(50, "schedule", "local steps of a client in a round")
-    local_epochs: int | None = _setting(None, "schedule", "instead of local steps: passes over the client's own rows")
-    batch_size: int = _setting(32, "schedule", "rows of a local step")
-    eval_every: int = _setting(1, "schedule", "rounds between evaluations")
-    chunk: int | None = _setting(
+    rounds: int = setting(20, "schedule", "rounds of aggregation")
+    local_steps: int = setting(50, "schedule", "local steps of a client in a round")
+    local_epochs: int | None = setting(None, "schedule", "instead of local steps: passes over the client's own rows")
+    batch_size: int = setting(32, "schedule", "rows of a local step")
+    eval_every: int = setting(1, "schedule", "rounds between evaluations")
+    chunk: int | None = setting(
         None, "schedule", "clients trained at once (default: what suits the model); results do not depend on it"
     )
-    seed: int = _setting(0, "schedule", "of partition, initial parameters, cohorts, data order and dropout")
+    devices: int | None = setting(
+        None, "schedule", "local devices that share a round (default: all); results do not depend on it"
+    )
+    seed: int = setting(0, "schedule", "of partition, initial parameters, cohorts, data order and dropout")
 
-    lr: float = _setting(0.05, "client optimizer", "learning rate")
-    lr_schedule: str = _setting("constant", "client optimizer", f"over rounds: {', '.join(LEARNING_RATE_SCHEDULES)}")
-    lr_decay: float = _setting(0.99, "client optimizer", "factor a round of the exponential schedule")
-    momentum: float | None = _setting(None, "client optimizer", "momentum inside a round")
-    weight_decay: float | None = _setting(None, "client optimizer", "multiple of the parameters added to the gradient")
+    lr: float = setting(0.05, "client optimizer", "learning rate")
+    lr_schedule: str = setting("constant", "client optimizer", f"over rounds: {', '.join(LEARNING_RATE_SCHEDULES)}")
+    lr_decay: float = setting(0.99, "client optimizer", "factor a round of the exponential schedule")
+    momentum: float | None = setting(None, "client optimizer", "momentum inside a round")
+    weight_decay: float | None = setting(None, "client optimizer", "multiple of the parameters added to the gradient")
 
-    method: str = _setting("FedCos(0.02)", "method", 'one of `fedcos list`, or a sum like "FedOpt(1.5)+FedCos(0.02)"')
-    half_proximal: bool = _setting(False, "method", "FedProx with the ½ of its own paper")
-    damped_momentum: bool = _setting(False, "method", "FedAvgM as m ← βm + (1-β)Δ instead of m ← βm + Δ")
-    epsilon: float = _setting(0.0, "method", "under the root of the cosine penalty; the authors' code has 1e-4")
-    before_server: bool = _setting(False, "method", "FedCos's direction from before the server optimizer")
-    uniform_weights: bool = _setting(False, "method", "plain mean over the cohort instead of weights by data size")
+    method: str = setting("FedCos(0.02)", "method", 'one of `fedcos list`, or a sum like "FedOpt(1.5)+FedCos(0.02)"')
+    half_proximal: bool = setting(False, "method", "FedProx with the ½ of its own paper")
+    damped_momentum: bool = setting(False, "method", "FedAvgM as m ← βm + (1-β)Δ instead of m ← βm + Δ")
+    epsilon: float = setting(0.0, "method", "under the root of the cosine penalty; the authors' code has 1e-4")
+    before_server: bool = setting(False, "method", "FedCos's direction from before the server optimizer")
+    uniform_weights: bool = setting(False, "method", "plain mean over the cohort instead of weights by data size")
 
     @property
     def options(self) -> methods.Options:
         return methods.Options(**{name: getattr(self, name) for name in methods.Options._fields})
+
+    def load(self, data_dir: str | None = None, source: str = "auto") -> data.Dataset:
+        """The dataset."""
+        dataset = data.load(self.dataset, source, data_dir)
+        return dataset if self.augment else dataset.unaugmented()
+
+    def ownership(self, dataset: data.Dataset) -> Ownership:
+        """Who owns which rows."""
+        return partition.build(self.partition, dataset.train.y, self.clients, self.seed, dataset.groups)
 
     def schedule(self, num_clients: int) -> Schedule:
         """The shapes of the run."""
@@ -74,6 +86,7 @@ class Config:
             cohort=fraction_of(num_clients, self.fraction),
             eval_every=self.eval_every,
             chunk=self.chunk,
+            devices=self.devices,
         )
 
     def optimizer(self) -> ClientOptimizer:
@@ -102,31 +115,51 @@ class Experiment(NamedTuple):
     schedule: Schedule
 
 
-def prepare(config: Config, data_dir: str | None = None, build: MethodBuilder = methods.MethodSpec.build) -> Experiment:
+def prepare(
+    config: Config,
+    data_dir: str | None = None,
+    build: MethodBuilder = methods.MethodSpec.build,
+    *,
+    source: str = "auto",
+) -> Experiment:
     """Checks a config and loads what it names; nothing is compiled or trained yet.
 
     Args:
         config: what to run.
         data_dir: where local datasets are; None for FEDCOS_DATA_DIR.
         build: makes the method from its label; `methods.in_paper_form` lets several labels share one program.
+        source: of the dataset, as in `data.load`.
     """
     spec = methods.parse(config.method)
     method, optimizer = build(spec, config.options), config.optimizer()
     require_at_least(0, seed=config.seed)
-    dataset = data.load(config.dataset, data_dir=data_dir)
+    dataset = config.load(data_dir, source)
     model = models.build(config.model, dataset.input_shape, dataset.classes, dataset.input_dtype)
-    ownership = partition.build(config.partition, dataset.train.y, config.clients, config.seed, dataset.groups)
+    ownership = config.ownership(dataset)
     num_clients = len(ownership.offsets) - 1
     schedule = config.schedule(num_clients)
     config = dataclasses.replace(config, method=spec.label, clients=num_clients)
     return Experiment(config, method, optimizer, data.federate(dataset, ownership), model, schedule)
 
 
-def execute(experiment: Experiment, progress: Progress | None = None) -> dict[str, Any]:
-    """Runs an experiment and returns its result, ready for JSON; progress as in `simulate.run`."""
+Watcher = Callable[[History], None]
+"""Called on the host with the history of the rounds since the last call."""
+
+
+def execute(experiment: Experiment, progress: Progress | None = None, watch: Watcher | None = None) -> dict[str, Any]:
+    """Runs an experiment and returns its result, ready for JSON.
+
+    Args:
+        experiment: what to run.
+        progress: as in `simulate.run`.
+        watch: called after each evaluation; it only looks on.
+    """
     config = experiment.config
     started = time.perf_counter()
-    _, history = run(jax.random.key(config.seed), *experiment[1:], progress=progress)
+    if watch is None:
+        _, history = run(jax.random.key(config.seed), *experiment[1:], progress=progress)
+    else:
+        history = _run_watched(experiment, progress, watch)
     seconds = time.perf_counter() - started
     return {
         **{name: getattr(config, name) for name in ("dataset", "model", "partition", "method", "seed", "rounds")},
@@ -136,6 +169,17 @@ def execute(experiment: Experiment, progress: Progress | None = None) -> dict[st
         "config": dataclasses.asdict(config),
         "versions": versions(),
     }
+
+
+def _run_watched(experiment: Experiment, progress: Progress | None, watch: Watcher) -> History:
+    """The same run, one stretch between evaluations continuing the other."""
+    schedule, state, stretches = experiment.schedule, None, []
+    for last in [*range(schedule.eval_every, schedule.rounds, schedule.eval_every), schedule.rounds]:
+        stretch = experiment._replace(schedule=dataclasses.replace(schedule, rounds=last))
+        state, history = run(jax.random.key(experiment.config.seed), *stretch[1:], progress=progress, state=state)
+        watch(history)
+        stretches.append(history)
+    return jax.tree.map(lambda *parts: np.concatenate(parts), *stretches)
 
 
 def summary(history: History) -> dict[str, float]:
@@ -174,33 +218,6 @@ def versions() -> dict[str, str]:
     }
 
 
-SETTINGS = {field.name: field for field in dataclasses.fields(Config)}
-
-
-def from_text(settings: dict[str, str]) -> dict[str, Any]:
+def from_text(texts: dict[str, str]) -> dict[str, Any]:
     """Config fields given as text, each read as its type."""
-    for name in settings:
-        require_known(name, SETTINGS, "setting")
-    return {name: _read(name, text) for name, text in settings.items()}
-
-
-def _read(name: str, text: str) -> Any:
-    kinds = typing.get_args(SETTINGS[name].type) or (SETTINGS[name].type,)
-    if type(None) in kinds and text.lower() == "none":
-        return None
-    readers: dict[Any, tuple[str, Callable[[str], Any]]] = {
-        int: ("a whole number", int),
-        float: ("a number", float),
-        bool: ("true or false", _read_bool),
-    }
-    if kinds[0] is str:
-        return text
-    wanted, read = readers[kinds[0]]
-    try:
-        return read(text)
-    except (ValueError, KeyError):
-        raise InputError(f"{name.replace('_', ' ')} must be {wanted}, got {text!r}") from None
-
-
-def _read_bool(text: str) -> bool:
-    return {"true": True, "false": False}[text.lower()]
+    return settings.from_text(Config, texts)

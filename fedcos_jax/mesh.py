@@ -42,6 +42,18 @@ def replicate(values: Tree, devices: int) -> Tree:
     return jax.device_put(values, NamedSharding(_mesh(devices), P()) if devices > 1 else None)
 
 
+def split(values: Tree, devices: int) -> Tree:
+    """The values divided along their leading axes among the first so many devices."""
+    return jax.device_put(values, NamedSharding(_mesh(devices), P(AXIS)) if devices > 1 else None)
+
+
+def on_shares(f: Callable[..., Tree], devices: int) -> Callable[..., Tree]:
+    """f(rows, shared) as one program in which every device has its own share of the rows."""
+    if devices == 1:
+        return f
+    return jax.shard_map(f, mesh=_mesh(devices), in_specs=(P(AXIS), P()), out_specs=P(AXIS), check_vma=False)
+
+
 def on_each(f: Callable[..., Tree], devices: int) -> Callable[..., Tree]:
     """f as one program for so many devices: all receive and return the same, and share work in `sum_over_devices`."""
     if devices == 1:

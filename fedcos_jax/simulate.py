@@ -98,7 +98,7 @@ def one_round(
 
     # Clients with as many steps stand next to each other, so that nobody in a chunk waits long for the others.
     order = jnp.argsort(-num_steps) if shapes.local_epochs else jnp.arange(shapes.cohort)
-    rows = tuple(array[order] for array in (cohort, num_steps, method.weights(sizes, num_steps))) + (order,)
+    rows = (cohort[order], num_steps[order], method.weights(sizes, num_steps)[order], order)
     sums = mesh.sum_over_devices(train_share, shapes.devices, rows, padding=(0, 0, 0, -1))
 
     # optax descends along gradients; the aggregated move points downhill already.
@@ -253,7 +253,7 @@ def run(
         The final state, and the history of the rounds run, on the host.
     """
     shapes = schedule.shapes(data, model)
-    method, optimizer = _as_arrays(method), _as_arrays(optimizer)
+    method, optimizer = as_arrays(method), as_arrays(optimizer)
     if state is None:
         state = _compiled_init(key, method, model=model, num_clients=data.num_clients)
     state, method, optimizer, data = mesh.replicate((state, method, optimizer, data), shapes.devices)
@@ -272,7 +272,7 @@ def run(
     return state, History(np.array(evaluated), join(evaluations, np.stack), join(infos, np.concatenate))
 
 
-def _as_arrays(method):
+def as_arrays(method):
     """Numbers as arrays of the default float type, so that 1, 1.0 and an array share one compiled program.
 
     A plain function becomes a static part: it works, but a new function object compiles anew.

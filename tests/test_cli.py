@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from fedcos_jax import cli
+from fedcos_jax import cli, run_command
 from fedcos_jax.data import DATA_DIR_VARIABLE
 from fedcos_jax.data.fashion_mnist import FILES
 
@@ -34,7 +34,7 @@ def test_run_prints_and_writes_its_result(capsys, tmp_path):
     assert {"dataset", "model", "partition", "seed", "rounds", "best_accuracy", "config", "versions"} <= set(result)
     assert result["history"]["round"] == [1, 2]
     assert all(len(column) == 2 for column in result["history"].values())
-    assert [path.name for path in out.parent.iterdir()] == ["result.json"]
+    assert sorted(path.name for path in out.parent.iterdir()) == ["result.json", "result.toml"]
 
 
 def test_the_same_seed_gives_the_same_result(capsys, tmp_path):
@@ -55,19 +55,21 @@ def test_the_same_seed_gives_the_same_result(capsys, tmp_path):
     ],
 )
 def test_methods_by_label_and_by_flags(arguments, label):
-    options = cli.parser().parse_args(["run", *arguments])
-    assert cli.resolve_method(options.method or "FedCos(0.02)", options).label == label
+    config, _ = run_command.resolve(cli.parser().parse_args(["run", *arguments]))
+    assert config.method == label
 
 
 def test_flags_reach_the_run(capsys, tmp_path):
     out = tmp_path / "r.json"
     flags = ["--local-epochs", "1", "--momentum", "0.5", "--weight-decay", "1e-4", "--lr-schedule", "cosine"]
     flags += ["--damped-momentum", "--uniform-weights", "--epsilon", "1e-4", "--eval-every", "2", "--chunk", "3"]
+    flags += ["--no-augment", "--source", "embedded"]
     code, _, _ = fedcos(capsys, *SHORT, *flags, "--out", str(out))
     config = json.loads(out.read_text())["config"]
     assert code == 0
     expected = {"local_epochs": 1, "momentum": 0.5, "weight_decay": 1e-4, "lr_schedule": "cosine", "epsilon": 1e-4}
     expected |= {"damped_momentum": True, "uniform_weights": True, "eval_every": 2, "chunk": 3, "before_server": False}
+    expected |= {"augment": False}
     assert expected.items() <= config.items()
 
 
@@ -95,6 +97,13 @@ MISTAKES = {
     "foreign number": (["--method", "FedAvg", "--server-lr", "2"], "--server-lr is the number of FedOpt"),
     "no data directory": (["--dataset", "shakespeare"], DATA_DIR_VARIABLE),
     "missing data directory": (["--dataset", "fashion_mnist", "--data-dir", "nowhere"], "nowhere does not exist"),
+    "number of a method": (["--server-lr", "fast"], "server lr must be a number, got 'fast'"),
+    "unknown flag": (["--methd", "FedAvg"], "unknown argument '--methd'; did you mean '--method'?"),
+    "flag without value": (["--rounds"], "argument --rounds: expected one argument"),
+    "unknown source": (["--source", "file"], "unknown source 'file'; did you mean 'files'?"),
+    "foreign source": (["--source", "tfds"], "digits is embedded"),
+    "no config": (["--config", "none.toml"], "cannot read the config none.toml"),
+    "result as TOML": (["--out", "r.toml"], "--out is the JSON file"),
     "negative seed": (["--seed", "-1"], "seed must be at least 0"),
 }
 
@@ -104,7 +113,7 @@ def test_mistakes_get_one_line(capsys, tmp_path, monkeypatch, mistake):
     monkeypatch.delenv(DATA_DIR_VARIABLE, raising=False)
     monkeypatch.chdir(tmp_path)
     arguments, message = MISTAKES[mistake]
-    code, printed, error = fedcos(capsys, "run", *arguments, "--out", "result.json")
+    code, printed, error = fedcos(capsys, "run", "--out", "result.json", *arguments)
     assert code == 2
     assert printed == ""
     assert error.startswith("fedcos: error: ")
@@ -132,6 +141,13 @@ def test_unwritable_result(capsys, tmp_path):
     code, _, error = fedcos(capsys, *SHORT, "--out", str(tmp_path / "file" / "result.json"))
     assert code == 2
     assert "cannot write" in error
+
+
+@pytest.mark.parametrize("command", ["", "run", "plot", "data", "data prepare", "partition", "list"])
+def test_help_has_examples(capsys, command):
+    code, printed, _ = fedcos(capsys, *command.split(), "--help")
+    assert code == 0
+    assert f"examples:\n  fedcos {command}".rstrip() in printed
 
 
 def test_list_names_everything(capsys):

@@ -27,9 +27,7 @@ def test_table_has_the_numbers_of_the_results():
     shown = {row[0]: row[1:] for row in rows}
     assert list(shown) == list(table2.TABLE.methods)
     for method, cells in shown.items():
-        for partition, paper, cell in zip(
-            table2.TABLE.settings.values(), table2.TABLE.paper[method], cells, strict=True
-        ):
+        for partition, paper, cell in zip(table2.TABLE.settings, table2.TABLE.paper[method], cells, strict=True):
             found = [
                 results.read(path) for path in (ROOT / "results" / "paper" / "table2").glob(f"{partition}_*_seed0.json")
             ]

@@ -7,8 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
+from numpy.typing import ArrayLike
 
 from fedcos_jax.data.forms import Arrays
+from fedcos_jax.errors import require
 from fedcos_jax.partition import Ownership
 from fedcos_jax.types import Array, Examples, FederatedData, Scalar
 
@@ -39,6 +41,52 @@ class Dataset(NamedTuple):
         first = jax.ShapeDtypeStruct((1, *self.train.x.shape[1:]), self.train.x.dtype)
         return jax.eval_shape(lambda x: self.preprocess(x, None), first)
 
+    def unaugmented(self) -> "Dataset":
+        """The same with training inputs preprocessed as at evaluation."""
+        return self._replace(preprocess=Partial(_without_key, self.preprocess))
+
+
+def from_arrays(
+    train: tuple[ArrayLike, ArrayLike],
+    test: tuple[ArrayLike, ArrayLike],
+    *,
+    preprocess: Callable[[Array, Array | None], Array] | None = None,
+    groups: ArrayLike | None = None,
+    name: str = "arrays",
+) -> Dataset:
+    """A dataset of your own arrays.
+
+    Args:
+        train: inputs [rows, ...] and labels [rows], whole numbers from 0.
+        test: likewise.
+        preprocess: as in `FederatedData`; None for inputs as they are.
+        groups: the client of each training row [rows], numbers or names, for the partition `natural`.
+        name: shown in results.
+    """
+    splits = {split: Examples(*map(np.asarray, arrays)) for split, arrays in (("training", train), ("test", test))}
+    for split, (x, y) in splits.items():
+        require(len(y) > 0 and len(x) == len(y), f"{split} inputs and labels are {len(x)} and {len(y)} rows")
+        require(y.ndim == 1 and y.dtype.kind in "iu" and y.min() >= 0, f"{split} labels must be whole numbers from 0")
+    own, other = (examples.x.shape[1:] for examples in splits.values())
+    require(own == other, f"training inputs have shape {own}, test inputs {other}")
+    owners = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    require(
+        owners is None or len(owners) == len(splits["training"].y), "groups must name a client for each training row"
+    )
+    return Dataset(
+        name=name,
+        train=splits["training"]._replace(y=splits["training"].y.astype(np.int32)),
+        test=splits["test"]._replace(y=splits["test"].y.astype(np.int32)),
+        classes=int(max(examples.y.max() for examples in splits.values())) + 1,
+        preprocess=Partial(preprocess or as_stored),
+        groups=owners,
+    )
+
+
+def as_stored(x: Array, key: Array | None) -> Array:
+    """Preprocessing that does nothing."""
+    return x
+
 
 def image_dataset(
     name: str, arrays: Arrays, classes: int, preprocess: Callable[[Array, Array | None], Array]
@@ -55,6 +103,10 @@ def scaled(largest: Scalar, mean: Scalar, deviation: Scalar) -> Callable[[Array,
 
 def _affine(scale: Array, shift: Array, x: Array, key: Array | None) -> Array:
     return x * scale + shift
+
+
+def _without_key(preprocess: Callable[[Array, Array | None], Array], x: Array, key: Array | None) -> Array:
+    return preprocess(x, None)
 
 
 def federate(dataset: Dataset, ownership: Ownership) -> FederatedData:

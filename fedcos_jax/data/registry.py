@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from fedcos_jax.data import cifar, digits, fashion_mnist, shakespeare, synthetic
+from fedcos_jax.data import cifar, dialects, digits, fashion_mnist, shakespeare, synthetic
 from fedcos_jax.data.dataset import Dataset
 from fedcos_jax.data.forms import Form
 from fedcos_jax.data.tfds import Catalogue
@@ -28,6 +28,8 @@ class DatasetEntry(NamedTuple):
     """How to get the files."""
     numbers: tuple[Callable[[str], float], ...] = ()
     """Readers of the numbers that may stand behind the name, in brackets."""
+    example: str = ""
+    """A name with its numbers."""
 
     @property
     def embedded(self) -> bool:
@@ -53,7 +55,14 @@ def _cifar(variant: cifar.Variant, advice: str) -> DatasetEntry:
 
 
 DATASETS: dict[str, DatasetEntry] = {
-    "digits": DatasetEntry("1,797 handwritten digits, 8x8; embedded", (1437, 360), (8, 8), digits.load),
+    "digits": DatasetEntry(
+        "1,797 handwritten digits, 8x8; embedded; digits(side) for larger images",
+        (1437, 360),
+        (digits.SIDE, digits.SIDE),
+        digits.load,
+        numbers=(int,),
+        example="digits(16)",
+    ),
     "fashion_mnist": DatasetEntry(
         "70,000 fashion products, 28x28, 10 classes",
         (60_000, 10_000),
@@ -79,5 +88,14 @@ DATASETS: dict[str, DatasetEntry] = {
         (synthetic.FEATURES,),
         synthetic.synthetic,
         numbers=(float, float, int, int),
+        example="synthetic(1,1,100)",
+    ),
+    "dialects": DatasetEntry(
+        "generated text, the next character: dialects([clients[,window]]); natural clients",
+        None,
+        (dialects.WINDOW,),
+        dialects.dialects,
+        numbers=(int, int),
+        example="dialects(143,5)",
     ),
 }

@@ -1,8 +1,4 @@
-"""Shakespeare by speaking role, in the form of LEAF and FedProx: 80 characters -> the next one; a client is a role.
-
-The text is stored once. A sample is the start of its window in it, and preprocessing cuts the windows of a
-batch, so that half a million overlapping windows never exist at the same time.
-"""
+"""Shakespeare by speaking role, in the form of LEAF and FedProx: 80 characters -> the next one; a client is a role."""
 
 import gzip
 import hashlib
@@ -15,18 +11,15 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
-from jax.tree_util import Partial
 
 from fedcos_jax.data.dataset import Dataset
 from fedcos_jax.data.forms import Arrays, Form
+from fedcos_jax.data.text import next_character
 from fedcos_jax.errors import InputError, require
-from fedcos_jax.types import Array, Examples
 
 VOCABULARY = "\n !\"&'(),-.0123456789:;>?ABCDEFGHIJKLMNOPQRSTUVWXYZ[]abcdefghijklmnopqrstuvwxyz}"
 WINDOW = 80
-TRAIN_SHARE = 0.8
 CLIENTS, SAMPLES = 143, 517_106
 """Of the paper, whose own draw had no seed; DRAW is the seed of a stand-in with the same counts."""
 DRAW = 1437
@@ -41,36 +34,8 @@ Roles = dict[tuple[str, str], list[str]]
 
 
 def build(arrays: Arrays) -> Dataset:
-    """The dataset over a text of roles one behind another; the last fifth of each role is for testing.
-
-    Args:
-        arrays: `text`, indices into the vocabulary [characters], and `offsets` of the roles in it [clients + 1].
-    """
-    text, offsets = arrays["text"], arrays["offsets"]
-    counts = np.diff(offsets) - WINDOW
-    kept = (TRAIN_SHARE * counts).astype(np.int32)
-    train = _ranges(offsets[:-1], kept)
-    test = _ranges(offsets[:-1] + kept, counts - kept)
-    label = text.astype(np.int32)
-    return Dataset(
-        name="shakespeare",
-        train=Examples(train, label[train + WINDOW]),
-        test=Examples(test, label[test + WINDOW]),
-        classes=len(VOCABULARY),
-        preprocess=Partial(_windows, jnp.asarray(text)),
-        groups=np.repeat(np.arange(len(counts), dtype=np.int32), kept),
-    )
-
-
-def _windows(text: Array, starts: Array, key: Array | None) -> Array:
-    """The characters of each window as vocabulary indices, [rows, WINDOW]."""
-    return text[starts[:, None] + jnp.arange(WINDOW)[None, :]].astype(jnp.int32)
-
-
-def _ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """start, start + 1, ... of each range, one behind another."""
-    before = np.cumsum(lengths) - lengths
-    return (np.arange(lengths.sum()) + np.repeat(starts - before, lengths)).astype(np.int32)
+    """The dataset of `text`, indices into the vocabulary [characters], and `offsets` of the roles [clients + 1]."""
+    return next_character("shakespeare", arrays["text"], arrays["offsets"], window=WINDOW, classes=len(VOCABULARY))
 
 
 def read(file: str, folder: Path) -> Arrays:

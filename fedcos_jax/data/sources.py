@@ -71,7 +71,7 @@ def parse(name: str) -> tuple[DatasetEntry, list[float]]:
     try:
         return entry, [read(text) for read, text in zip(entry.numbers, texts, strict=False)]
     except ValueError:
-        raise InputError(f"cannot read the numbers of {name!r}; an example is 'synthetic(1,1,100)'") from None
+        raise InputError(f"cannot read the numbers of {name!r}; an example is {entry.example!r}") from None
 
 
 def locate(name: str, source: str, data_dir: Path | None) -> Origin | None:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
 
-from fedcos_jax.data.dataset import Dataset
+from fedcos_jax.data.dataset import Dataset, as_stored
 from fedcos_jax.errors import require, require_at_least
 from fedcos_jax.types import Array, Examples
 
@@ -62,7 +62,7 @@ def synthetic(
         train=_generate(model_key, train_key, spread, train_owner),
         test=_generate(model_key, test_key, spread, test_owner),
         classes=CLASSES,
-        preprocess=Partial(_as_stored),
+        preprocess=Partial(as_stored),
         groups=train_owner,
     )
 
@@ -120,7 +120,3 @@ def client_model(key: Array, spread: Array, client: Array) -> ClientModels:
     return ClientModels(
         weights=model_mean + weights.reshape(FEATURES, CLASSES), bias=model_mean + bias, center=input_mean + center
     )
-
-
-def _as_stored(x: Array, key: Array | None) -> Array:
-    return x

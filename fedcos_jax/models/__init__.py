@@ -26,7 +26,7 @@ class ModelEntry(NamedTuple):
     smallest: int = 1
     """Height and width of the smallest image."""
     cpu_chunk: int | None = 1
-    """Clients trained at once on a CPU, the faster of one and all by `make bench-models`."""
+    """As in `Model`; by `make bench-models` convolutions and recurrences are fastest one client after another."""
 
 
 MODELS: dict[str, ModelEntry] = {
@@ -37,6 +37,9 @@ MODELS: dict[str, ModelEntry] = {
     ),
     "lenet": ModelEntry("the same network as cnn", CNN, "images", 16),
     "resnet18": ModelEntry("ResNet18 with group normalisation, for CIFAR", ResNet18, "images"),
+    "resnet18_narrow": ModelEntry(
+        "ResNet18 with a quarter of the channels, 16 to 128", lambda n: ResNet18(n, width=16), "images"
+    ),
     "lstm": ModelEntry(
         "two LSTM layers of 100 units, next character of a text", lambda n: LSTM(n, vocabulary=n), "symbols"
     ),

@@ -34,7 +34,7 @@ class Model(NamedTuple):
     correct: Callable[[Array, Array], Array] = top1
     """(outputs, labels) -> whether each example is right [batch]."""
     cpu_chunk: int | None = None
-    """Clients to train at once on a CPU unless the schedule says otherwise; None for the whole cohort."""
+    """Clients to train at once on a CPU core unless the schedule says otherwise; None for as many as fit its cache."""
 
 
 @functools.cache
@@ -62,6 +62,7 @@ def from_flax(
     return Model(init, apply, cpu_chunk=cpu_chunk)
 
 
+@functools.cache
 def num_parameters(model: Model) -> int:
     """Number of scalars in the model's parameters, without computing them."""
     shapes = jax.eval_shape(model.init, jax.random.key(0))

@@ -96,7 +96,7 @@ def test_the_noise_is_of_the_round_the_client_and_the_step(monkeypatch, tmp_path
         context = LocalContext(params, method.penalty.init(params), client)
         task = LocalTask(context, jnp.asarray(2), jnp.asarray(0), jax.random.key(9), noise_key)
         optimizer = client_sgd(0.1)(jnp.asarray(0), client)
-        return train_client(task, data, model, method.penalty, optimizer, max_steps=2, batch_size=4)
+        return train_client(task, data, model, method.penalty, optimizer, 2, batch_size=4)
 
     for round, client in [(0, 0), (0, 1), (1, 0), (1, 1), (1, 1)]:
         noise_key = jax.random.fold_in(jax.random.key(round), client)

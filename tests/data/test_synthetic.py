@@ -99,7 +99,7 @@ def test_by_name():
         ("synthetic(1,1,2.5)", "cannot read the numbers"),
         ("synthetic(1,,3)", "cannot read the numbers"),
         ("synthetic(1,1,1,9,9)", "at most 4 numbers"),
-        ("digits(3)", "takes no numbers"),
+        ("cifar10(3)", "takes no numbers"),
         ("sinthetic(1,1)", "did you mean 'synthetic'"),
     ],
 )

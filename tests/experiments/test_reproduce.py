@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from experiments import markdown, reproduce, table2
-from experiments.table import slug
+from experiments import reproduce, table
 from fedcos_jax.simulate import _compiled_segment
 
 KEYS = (
-    "experiment profile dataset model partition method seed rounds last_accuracy best_accuracy history config versions"
+    "experiment profile dataset model partition method seed rounds last_accuracy best_accuracy last10_accuracy history "
+    "config versions"
 )
 
 
@@ -49,11 +49,12 @@ def test_fedcos_leads_where_clients_differ(folder):
     assert min(enhanced) > max(accuracy["FedAvg"])
 
 
-def test_markdown_says_what_it_is(folder):
-    text = (folder / "quick" / "table2.md").read_text()
-    assert "Not the paper's numbers" in text
-    assert "±" in text
-    assert "| FedAvg |" in text
+@pytest.mark.parametrize("page", ["table2.md", "table2.tex"])
+def test_pages_say_what_they_are(folder, page):
+    text = (folder / "quick" / page).read_text()
+    assert "Not the paper's experiment: digits stands in for fashion" in text
+    assert "±" in text or r"$\pm$" in text
+    assert "FedOpt(1.5)+FedCos(0.02)" in text
 
 
 def test_finished_cells_are_not_run_again(folder, capsys):
@@ -73,15 +74,45 @@ def test_a_variant_is_stored_and_shown_apart(folder):
     assert "epsilon = 0.0001" in (folder / "quick" / "table2.md").read_text()
 
 
-def test_paper_profile_is_compared_with_the_paper(tmp_path):
-    cell = tmp_path / "paper" / "table2" / "sorted_fedavg_seed0.json"
-    cell.parent.mkdir(parents=True)
-    cell.write_text(
-        json.dumps({"method": "FedAvg", "partition": "sorted", "seed": 0, "last_accuracy": 75.5, "variant": {}})
-    )
-    text = markdown.render(table2.TABLE, "paper", tmp_path)
-    assert "Totally non-IID: paper | Totally non-IID: ours | Totally non-IID: difference" in text
-    assert "| FedAvg | 74.91 | 75.50 | +0.59 |" in text
+def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, monkeypatch, capsys):
+    arguments = ["table2", "--results-dir", tmp_path, "--methods", "FedAvg", "FedOpt(1.5)", "--settings", "iid"]
+    arguments += ["--set", "rounds=1", "local_steps=1"]
+    run_one, ran = table.execute, []
+
+    def interrupted(experiment, progress):
+        ran.append(experiment.config.method)
+        if len(ran) == 2:
+            raise KeyboardInterrupt
+        return run_one(experiment, progress)
+
+    monkeypatch.setattr(table, "execute", interrupted)
+    assert run(*arguments) == 130
+    assert capsys.readouterr().err == "reproduce: interrupted\n"
+    assert len(list((tmp_path / "quick" / "table2").iterdir())) == 1
+    assert run(*arguments) == 0
+    assert ran == ["FedAvg", "FedOpt(1.5)", "FedOpt(1.5)"]
+
+
+def test_a_result_of_another_config_is_not_taken_for_this_one(folder, tmp_path, capsys):
+    source = folder / "quick" / "table2" / "iid_fedavg_seed0.json"
+    stored = json.loads(source.read_text())
+    stored["config"]["lr"] = 0.5
+    target = tmp_path / "quick" / "table2" / source.name
+    target.parent.mkdir(parents=True)
+    target.write_text(json.dumps(stored))
+    assert run("table2", "--results-dir", tmp_path, "--methods", "FedAvg", "--settings", "iid") == 2
+    assert "was run with lr 0.5 instead of 0.05: move it away, or run it --again" in capsys.readouterr().err
+
+
+def test_a_selection_passes_over_tables_without_it(tmp_path, capsys):
+    arguments = ["--methods", "FedCos(0.05)", "--settings", "fmnist-0.1", "--set", "rounds=1", "local_steps=1"]
+    assert run("tables", "--results-dir", tmp_path, *arguments) == 0
+    written = {path.relative_to(tmp_path / "quick").as_posix() for path in tmp_path.rglob("*.*")}
+    assert written == {
+        "table4.md",
+        "table4.tex",
+        "table4/fmnist-0.1_fedcos-0.05_local_steps-1_rounds-1_seed0.json",
+    }
 
 
 @pytest.mark.parametrize(
@@ -89,6 +120,7 @@ def test_paper_profile_is_compared_with_the_paper(tmp_path):
     [
         (["--methods", "FedCos(0.5)"], "unknown method of table2 'FedCos(0.5)'"),
         (["--settings", "shards2"], "unknown setting of table2"),
+        (["--only", "table1"], "unknown name in table2 'table1'"),
         (["--seeds", "0"], "seeds must be at least 1"),
         (["--set", "epsilon"], "--set takes NAME=VALUE"),
         (["--set", "epsilom=1"], "did you mean 'epsilon'"),
@@ -101,10 +133,3 @@ def test_mistakes_get_one_line(capsys, tmp_path, arguments, message):
     assert message in error
     assert error.count("\n") == 1
     assert not list(tmp_path.iterdir())
-
-
-def test_table_is_complete():
-    table = table2.TABLE
-    assert set(table.paper) == set(table.methods)
-    assert all(len(row) == len(table.settings) for row in table.paper.values())
-    assert len({slug(method) for method in table.methods}) == 9

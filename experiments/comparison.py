@@ -1,0 +1,70 @@
+"""A table's numbers beside the paper's, as the Markdown and the LaTeX page show them."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from experiments.table import Table, stored
+from fedcos_jax.methods import parse
+
+
+class Number(NamedTuple):
+    """An accuracy as it is shown."""
+
+    mean: float
+    deviation: float | None = None
+    """Of the seeds, where there are several."""
+    gain: float | None = None
+    """Of a method with FedCos over the same method without it."""
+    best: bool = False
+    """Of its column."""
+
+
+class Entry(NamedTuple):
+    """One cell of a table: the paper's number and ours, None where there is none."""
+
+    paper: Number | None
+    ours: Number | None
+
+    @property
+    def difference(self) -> float | None:
+        return self.ours.mean - self.paper.mean if self.ours and self.paper else None
+
+
+def compare(table: Table, profile: str, folder: Path, value: str) -> dict[str, list[Entry]]:
+    """Method -> an entry for each setting, of one value of the results on disk."""
+    columns = [_column(table, profile, folder, setting, value) for setting in table.settings]
+    return {method: [column[method] for column in columns] for method in table.methods}
+
+
+def _column(table: Table, profile: str, folder: Path, setting: str, value: str) -> dict[str, Entry]:
+    paper, ours = {}, {}
+    for method in table.methods:
+        number = table.paper_number(setting, method, value)
+        if number is not None:
+            paper[method] = Number(number)
+        found = [result[value] for result in stored(table, profile, folder, setting, method)]
+        if found:
+            ours[method] = Number(float(np.mean(found)), float(np.std(found, ddof=1)) if len(found) > 1 else None)
+    paper, ours = _judged(paper), _judged(ours)
+    return {method: Entry(paper.get(method), ours.get(method)) for method in table.methods}
+
+
+def _judged(numbers: dict[str, Number]) -> dict[str, Number]:
+    """The numbers of a column with their gains, the best one marked."""
+    best = max((number.mean for number in numbers.values()), default=None)
+    judged = {}
+    for method, number in numbers.items():
+        plain = numbers.get(without_fedcos(method) or "")
+        gain = None if plain is None else number.mean - plain.mean
+        judged[method] = number._replace(gain=gain, best=number.mean == best)
+    return judged
+
+
+def without_fedcos(method: str) -> str | None:
+    """What a method with FedCos enhances: FedOpt(1.5)+FedCos(0.02) -> FedOpt(1.5); None if it is without."""
+    base, cosine = parse(method)
+    if cosine is not None:
+        return base.label
+    return "FedAvg" if base.name == "fedcos" else None

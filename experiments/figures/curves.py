@@ -1,0 +1,64 @@
+"""Lines over rounds, one a method: what most of the figures are made of."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from experiments.figures.figure import Panel, Runs
+from experiments.table import Result, Table, stored
+
+# Okabe and Ito's colours: different to colour-blind eyes, visible on white and on black.
+LINES = {
+    "FedAvg": ("#0072B2", "-"),
+    "FedProx(0.1)": ("#8C8C8C", "-"),
+    "FedCos(0.01)": ("#E69F00", "-"),
+    "FedCos(0.02)": ("#D55E00", "-"),
+    "FedOpt(1.2)": ("#56B4E9", "--"),
+    "FedOpt(1.5)": ("#009E73", "--"),
+    "FedOpt(1.7)": ("#CC79A7", "--"),
+    "FedOpt(2)": ("#8C8C8C", ":"),
+}
+LABELS = {
+    "accuracy": "test accuracy (%)",
+    "cosine_pair": "cosine between two local moves",
+    "local_move": "move of one local model",
+    "distance_pair": "distance of two local models",
+    "global_move": "move of the global model",
+}
+"""Columns of a history, in words."""
+
+
+def curves(runs: Runs, setting: str, column: str, profile: str, folder: Path, title: str = "") -> list[Panel]:
+    """A panel with a line for each method that was run; none if none was."""
+    found = {method: stored(runs.table, profile, folder, setting, method) for method in runs.methods}
+    found = {method: results for method, results in found.items() if results}
+    label = LABELS[column] if title else ""
+    return [Panel(title or LABELS[column], partial(_draw, found, column, label))] if found else []
+
+
+def _draw(found: dict[str, list[Result]], column: str, label: str, axes: Axes) -> None:
+    """The mean over seeds, and their range where there are several."""
+    for method, results in found.items():
+        color, dashes = LINES[method]
+        values = np.array([result["history"][column] for result in results], float)
+        rounds = results[0]["history"]["round"] if column == "accuracy" else np.arange(1, values.shape[1] + 1)
+        axes.plot(rounds, values.mean(0), color=color, linestyle=dashes, label=method)
+        if len(values) > 1:
+            axes.fill_between(rounds, values.min(0), values.max(0), color=color, alpha=0.2, linewidth=0)
+    axes.set(xlabel="round", ylabel=label)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def dataset_name(table: Table, profile: str, setting: str) -> str:
+    """What the runs of a setting were trained on, and what that stands for."""
+    used, meant = table.config(profile, setting).dataset, table.config("paper", setting).dataset
+    return used if used == meant else f"{used} for {meant}"
+
+
+def one_scene(runs: Runs, profile: str, folder: Path) -> list[Panel]:
+    """The accuracy of runs that have a single setting."""
+    (setting,) = runs.settings
+    return curves(runs, setting, "accuracy", profile, folder, title=dataset_name(runs.table, profile, setting))

@@ -1,0 +1,130 @@
+"""What a figure of the paper is, and how its panels become pictures.
+
+A figure is the runs that it shows (cells of tables, shared with them) and the panels drawn from their results. Panels
+are drawn one by one for the report, where they wrap on a narrow screen, and together for the file.
+"""
+
+import io
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from experiments.table import Cell, Table, cells
+
+INK = "#24292f"
+"""Of text and axes; in an SVG it becomes the colour of the text around it, so that dark pages work."""
+STYLE: dict[Any, Any] = {
+    "font.size": 11,
+    "axes.titlesize": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": INK,
+    "grid.alpha": 0.15,
+    "legend.frameon": False,
+    "lines.linewidth": 1.7,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "fedcos",
+} | dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK)
+PANEL_SIZE = (4.6, 3.5)
+"""Inches; as wide as a phone, its letters are as large as the text of a page."""
+LINE_HEIGHT, LETTERS = 0.22, 55
+"""Of the heading: inches a line, letters a line above one panel."""
+
+
+class Panel(NamedTuple):
+    """One pair of axes."""
+
+    title: str
+    draw: Callable[[Axes], None]
+
+
+class Runs(NamedTuple):
+    """Cells of a table that a figure shows."""
+
+    table: Table
+    methods: tuple[str, ...]
+    settings: tuple[str, ...]
+
+
+class Figure(NamedTuple):
+    """A figure of the paper."""
+
+    name: str
+    title: str
+    paper: str
+    """What the paper shows."""
+    runs: tuple[Runs, ...]
+    panels: Callable[[str, Path], list[Panel]]
+    """(profile, results folder) -> what can be drawn from the results on disk."""
+    columns: int = 3
+
+    def cells(
+        self, profile: str, *, methods: Sequence[str] = (), settings: Sequence[str] = (), seeds: int = 1
+    ) -> Iterator[Cell]:
+        """The cells of its runs, all or those of the methods and settings named."""
+        for runs in self.runs:
+            chosen_methods = [name for name in runs.methods if name in methods or not methods]
+            chosen_settings = [name for name in runs.settings if name in settings or not settings]
+            if chosen_methods and chosen_settings:
+                yield from cells(runs.table, profile, methods=chosen_methods, settings=chosen_settings, seeds=seeds)
+
+    def caption(self, profile: str) -> str:
+        """What stands in for the paper's data and models, and for how long they were trained."""
+        chosen = {table.title: table.profiles[profile] for table in self.tables}
+        taken = {f"{new} for {old}" for one in chosen.values() for old, new in one.stand_ins.items()}
+        honest = [f"Not the paper's experiment: {', '.join(sorted(taken))}."] if taken else []
+        notes = [f"{title}. {one.note}" if len(chosen) > 1 else one.note for title, one in chosen.items()]
+        return "\n".join(honest + notes)
+
+    @property
+    def tables(self) -> list[Table]:
+        """Those that its runs are cells of."""
+        return list({runs.table.name: runs.table for runs in self.runs}.values())
+
+
+def compose(panels: Sequence[Panel], columns: int = 1, heading: str = "") -> Canvas:
+    """The panels in rows, with one legend below for all of them."""
+    with matplotlib.rc_context(STYLE):
+        rows = -(-len(panels) // columns)
+        wrapped = [part for line in heading.splitlines() for part in textwrap.wrap(line, LETTERS * columns)]
+        height = PANEL_SIZE[1] * rows + LINE_HEIGHT * len(wrapped)
+        canvas = Canvas(figsize=(PANEL_SIZE[0] * columns, height), layout="constrained")
+        legend: dict[str, Artist] = {}
+        for i, panel in enumerate(panels):
+            axes = canvas.add_subplot(rows, columns, i + 1)
+            panel.draw(axes)
+            axes.set_title(panel.title)
+            legend |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+        if legend:
+            canvas.legend(legend.values(), legend.keys(), loc="outside lower center", ncols=2 * columns)
+        canvas.suptitle("\n".join(wrapped), fontsize=11)
+        return canvas
+
+
+def as_png(canvas: Canvas) -> bytes:
+    """For files: dark ink on white."""
+    stream = io.BytesIO()
+    canvas.savefig(stream, format="png", dpi=150)
+    return stream.getvalue()
+
+
+def as_svg(panel: Panel, name: str) -> str:
+    """An element to stand in a page, its ids its own, its ink the page's."""
+    canvas = compose([panel])
+    stream = io.StringIO()
+    with matplotlib.rc_context(STYLE):
+        canvas.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
+    svg = stream.getvalue()
+    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
+    return re.sub(r' width="[^"]*pt" height="[^"]*pt"| (?:height|width)="[^"]*pt"', "", svg, count=2)

@@ -1,0 +1,175 @@
+"""What the paper claims, as data: a sentence and the rules that check it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from experiments import table1, table2, table3, table4, table5
+from experiments.figures import deep, long, many_clients, server_rates
+from experiments.report import rules
+from experiments.report.rules import Case, Rule, Source
+from experiments.table import Table
+from fedcos_jax.methods import parse
+
+TABLES = [module.TABLE for module in (table1, table2, table3, table4, table5)]
+ACCURACY_TOLERANCE = 1.5
+"""Points that one of our accuracies may be from the paper's."""
+
+
+class Claim(NamedTuple):
+    """A sentence that the cases of its rules support or refute."""
+
+    where: str
+    text: str
+    rules: tuple[Rule, ...]
+    share: float = 1.0
+    """Of the cases run, how many must hold."""
+    schedule_of_paper: bool = False
+    """Makes sense only for runs with the paper's data and schedule."""
+
+
+class Verdict(NamedTuple):
+    """A claim and what became of it."""
+
+    claim: Claim
+    cases: list[Case]
+    paper: list[Case]
+    """The same on the paper's own numbers; empty where it prints none."""
+
+    @property
+    def run(self) -> list[Case]:
+        return [case for case in self.cases if case.holds is not None]
+
+    @property
+    def held(self) -> int:
+        return sum(bool(case.holds) for case in self.run)
+
+    @property
+    def telling(self) -> list[Case]:
+        """The cases that fail, or else the one that nearly did."""
+        worst_first = sorted(self.run, key=lambda case: case.slack)
+        return [case for case in worst_first if not case.holds] or worst_first[:1]
+
+    @property
+    def word(self) -> str:
+        if not self.run:
+            return "not run"
+        return "holds" if self.held >= self.claim.share * len(self.run) else "does not hold"
+
+
+def judge(claim: Claim, ours: Source, *, schedule_of_paper: bool) -> Verdict:
+    """Checks a claim on the results there are."""
+    cases = [case for rule in claim.rules for case in rule(ours)]
+    if claim.schedule_of_paper:
+        if not schedule_of_paper:
+            cases = [case._replace(numbers="", holds=None) for case in cases]
+        return Verdict(claim, cases, [])
+    printed = [case for rule in claim.rules for case in rule(rules.Paper()) if case.holds is not None]
+    return Verdict(claim, cases, printed)
+
+
+def _split(table: Table) -> tuple[list[str], list[str]]:
+    """FedCos alone, weaker strengths first, and the baselines."""
+    single = [method for method in table.methods if parse(method).cosine is None]
+    alone = [method for method in single if parse(method).base.name == "fedcos"]
+    return alone, [method for method in single if method not in alone]
+
+
+def _leads(table: Table, where: str, scene: str) -> list[Claim]:
+    alone, baselines = _split(table)
+    weaker, stronger = alone
+    return [
+        Claim(where, f"{scene}, FedCos is above every baseline.", (rules.order(table, alone, baselines),)),
+        Claim(where, f"{scene}, {stronger} is above {weaker}.", (rules.order(table, [stronger], [weaker]),)),
+    ]
+
+
+def _enhances(table: Table, where: str, dataset: str) -> list[Claim]:
+    alone, _ = _split(table)
+    return [
+        Claim(
+            where, f"On {dataset}, FedCos(0.02) on top improves each of the four baselines.", (rules.enhanced(table),)
+        ),
+        Claim(
+            where,
+            f"On {dataset}, FedCos gains more over FedAvg on totally non-IID clients than on IID ones.",
+            tuple(rules.gain_grows(table, method, "sorted", "iid") for method in alone),
+        ),
+    ]
+
+
+LINES = {"cosine_pair": "cosine between two local moves", "cosine_mean": "mean cosine over all pairs"}
+NEARER = {"local_move": "move of one local model", "distance_pair": "distance of two local models"}
+
+CLAIMS: Sequence[Claim] = (
+    *_leads(table1.TABLE, "Table I", "On CIFAR10 with five clients"),
+    Claim(
+        "Table I",
+        "On CIFAR10, FedCos gains at least 3 points over FedAvg and the other baselines in all cases.",
+        (rules.order(table1.TABLE, *_split(table1.TABLE), margin=3),),
+    ),
+    *_enhances(table1.TABLE, "Table I", "CIFAR10"),
+    *_leads(table2.TABLE, "Table II", "On FMNIST with seven clients"),
+    *_enhances(table2.TABLE, "Table II", "FMNIST"),
+    *_leads(table3.TABLE, "Table III", "On CIFAR100 with ResNet18"),
+    *_leads(table4.TABLE, "Table IV", "Across devices, 100 clients, in the best and in the last round"),
+    *_leads(table5.TABLE, "Table V", "Across devices on Shakespeare"),
+    *_leads(many_clients.CIFAR10, "Fig. N = 20", "On CIFAR10 with 20 clients"),
+    *_leads(many_clients.FMNIST, "Fig. N = 20", "On FMNIST with 20 clients"),
+    Claim(
+        "Fig. efficiency",
+        "On CIFAR10, FedCos halves the rounds that each baseline needs for its accuracy.",
+        (rules.fewer_rounds(table1.TABLE, factor=2),),
+    ),
+    Claim(
+        "Fig. efficiency",
+        "On FMNIST, FedCos needs 2 to 5 times fewer rounds than each baseline for its accuracy.",
+        (rules.fewer_rounds(table2.TABLE, factor=2),),
+    ),
+    Claim(
+        "Fig. FedOpt",
+        "After 200 rounds FedCos is ahead of FedAvg and of FedOpt with any server learning rate.",
+        (rules.order(server_rates.TABLE, ["FedCos(0.02)"], _split(server_rates.TABLE)[1]),),
+    ),
+    Claim(
+        "Fig. FedOpt",
+        "After 200 rounds FedOpt performs as FedAvg does, whatever its server learning rate up to 1.7.",
+        (rules.close(server_rates.TABLE, ["FedOpt(1.2)", "FedOpt(1.5)", "FedOpt(1.7)"], "FedAvg", within=1.5),),
+    ),
+    *_leads(deep.TABLE, "Fig. ResNet18", "With ResNet18 on CIFAR10"),
+    *_leads(long.TABLE, "Fig. 3,200 epochs", "After 3,200 epochs, in the last and in the best round"),
+    Claim(
+        "Fig. consistency",
+        "With FedCos clients move in more similar directions.",
+        (rules.measured(table2.TABLE, "sorted", "FedCos(0.02)", "FedAvg", LINES),),
+    ),
+    Claim(
+        "Fig. mechanism",
+        "With FedCos the global model moves farther.",
+        (
+            rules.measured(
+                table2.TABLE, "sorted", "FedCos(0.02)", "FedAvg", {"global_move": "move of the global model"}
+            ),
+        ),
+    ),
+    Claim(
+        "Fig. mechanism",
+        "With FedCos local models move less and stay nearer each other.",
+        (rules.measured(table2.TABLE, "sorted", "FedAvg", "FedCos(0.02)", NEARER),),
+    ),
+    Claim(
+        "Fig. trajectories",
+        "On quadratics FedCos visits points nearer the global optimum than FedAvg does.",
+        (rules.nearer_the_optimum,),
+    ),
+    Claim(
+        "All tables",
+        f"Our accuracies are within {ACCURACY_TOLERANCE} points of the paper's in nine cells of ten.",
+        (
+            rules.as_in_the_paper(
+                [*TABLES, many_clients.CIFAR10, many_clients.FMNIST, long.TABLE], within=ACCURACY_TOLERANCE
+            ),
+        ),
+        share=0.9,
+        schedule_of_paper=True,
+    ),
+)

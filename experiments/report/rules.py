@@ -1,0 +1,209 @@
+"""How a claim is checked: rules turn numbers, ours or the paper's own, into cases that hold or do not."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from experiments.figures import efficiency, trajectories
+from experiments.table import VALUES, Table, stored
+
+TAIL = 10
+"""Rounds at the end over which a measure of the mechanism is averaged."""
+ROUNDING = 1e-9
+"""Lets a comparison that allows equality survive floating point."""
+
+
+class Case(NamedTuple):
+    """One comparison behind a claim."""
+
+    where: str
+    statement: str
+    numbers: str
+    """Empty where they are missing."""
+    holds: bool | None
+    """None: not run."""
+    slack: float = 0.0
+    """How far it is from failing, in its own unit; not positive where it fails."""
+
+
+class Source(Protocol):
+    """Where numbers come from; None for one that is not there."""
+
+    def accuracy(self, table: Table, setting: str, method: str, value: str) -> float | None: ...
+    def tail(self, table: Table, setting: str, method: str, column: str) -> float | None: ...
+    def factor(self, table: Table, setting: str, baseline: str) -> float | None: ...
+
+
+class Ours(NamedTuple):
+    """The results on disk, means over seeds."""
+
+    profile: str
+    folder: Path
+
+    def accuracy(self, table: Table, setting: str, method: str, value: str) -> float | None:
+        found = [result[value] for result in stored(table, self.profile, self.folder, setting, method)]
+        return float(np.mean(found)) if found else None
+
+    def tail(self, table: Table, setting: str, method: str, column: str) -> float | None:
+        """Mean of a column of the history over the last rounds."""
+        found = [
+            result["history"][column][-TAIL:] for result in stored(table, self.profile, self.folder, setting, method)
+        ]
+        return float(np.mean(found)) if found else None
+
+    def factor(self, table: Table, setting: str, baseline: str) -> float | None:
+        """How many times fewer rounds FedCos needs; 0 if a run of it never gets there."""
+        found = [s.factor or 0.0 for s in efficiency.savings(table, self.profile, self.folder, setting, baseline)]
+        return float(np.mean(found)) if found else None
+
+
+class Paper:
+    """The numbers that the paper prints."""
+
+    def accuracy(self, table: Table, setting: str, method: str, value: str) -> float | None:
+        return table.paper_number(setting, method, value)
+
+    def tail(self, table: Table, setting: str, method: str, column: str) -> float | None:
+        return None
+
+    def factor(self, table: Table, setting: str, baseline: str) -> float | None:
+        return None
+
+
+Rule = Callable[[Source], Iterator[Case]]
+
+
+def order(
+    table: Table, better: Sequence[str], worse: Sequence[str], *, margin: float = 0.0, settings: Sequence[str] = ()
+) -> Rule:
+    """Each better method is above each worse one, by the margin, in every setting and value of the table."""
+    return partial(_order, table, better, worse, margin, settings or list(table.settings))
+
+
+def _order(table, better, worse, margin, settings, source: Source) -> Iterator[Case]:
+    for setting in settings:
+        for value in table.values:
+            where = table.settings[setting].heading + (f", {VALUES[value]}" if len(table.values) > 1 else "")
+            for high in better:
+                for low in worse:
+                    numbers = [source.accuracy(table, setting, method, value) for method in (high, low)]
+                    gap = f" by {margin:g} or more" if margin else ""
+                    yield _case(
+                        where,
+                        f"{high} above {low}{gap}",
+                        numbers,
+                        lambda a, b: a - b - margin + bool(margin) * ROUNDING,
+                    )
+
+
+def enhanced(table: Table) -> Rule:
+    """Each baseline gains by FedCos in every setting."""
+    return lambda source: (
+        case
+        for low, high in efficiency.ENHANCED.items()
+        for case in _order(table, [high], [low], 0.0, table.settings, source)
+    )
+
+
+def gain_grows(table: Table, method: str, more: str, less: str) -> Rule:
+    """The gain of a method over FedAvg is larger in the one setting than in the other."""
+    return partial(_gain_grows, table, method, more, less)
+
+
+def _gain_grows(table, method, more, less, source: Source) -> Iterator[Case]:
+    def gain(setting: str) -> float | None:
+        ours, plain = (source.accuracy(table, setting, name, table.values[0]) for name in (method, "FedAvg"))
+        return None if ours is None or plain is None else ours - plain
+
+    headings = [table.settings[name].heading for name in (more, less)]
+    statement = f"gain of {method} over FedAvg: {headings[0]} above {headings[1]}"
+    yield _case(table.title, statement, [gain(more), gain(less)], lambda a, b: a - b, "{:+.2f}")
+
+
+def close(table: Table, methods: Sequence[str], other: str, *, within: float) -> Rule:
+    """The methods end within so many points of another one."""
+    return partial(_close, table, methods, other, within)
+
+
+def _close(table, methods, other, within, source: Source) -> Iterator[Case]:
+    for setting in table.settings:
+        for method in methods:
+            numbers = [source.accuracy(table, setting, name, "last10_accuracy") for name in (method, other)]
+            statement = f"{method} within {within:g} points of {other}, mean of the last ten rounds"
+            yield _case(
+                table.settings[setting].heading, statement, numbers, lambda a, b: within - abs(a - b) + ROUNDING
+            )
+
+
+def fewer_rounds(table: Table, *, factor: float) -> Rule:
+    """Each baseline with FedCos needs so many times fewer rounds to the baseline's last accuracy."""
+    return partial(_fewer_rounds, table, factor)
+
+
+def _fewer_rounds(table, factor, source: Source) -> Iterator[Case]:
+    for setting, column in table.settings.items():
+        for baseline in efficiency.ENHANCED:
+            numbers = [source.factor(table, setting, baseline), factor]
+            statement = f"{baseline}: {factor:g} times fewer rounds with FedCos"
+            yield _case(column.heading, statement, numbers, lambda a, b: a - b + ROUNDING, "{:.1f}×")
+
+
+def measured(table: Table, setting: str, high: str, low: str, columns: dict[str, str]) -> Rule:
+    """The one method has more of each column of the history than the other at the end of the run."""
+    return partial(_measured, table, setting, high, low, columns)
+
+
+def _measured(table, setting, high, low, columns, source: Source) -> Iterator[Case]:
+    for column, words in columns.items():
+        numbers = [source.tail(table, setting, method, column) for method in (high, low)]
+        yield _case(
+            table.settings[setting].heading, f"{words}: {high} above {low}", numbers, lambda a, b: a - b, "{:.3f}"
+        )
+
+
+def as_in_the_paper(tables: Sequence[Table], *, within: float) -> Rule:
+    """Every accuracy that the paper gives is met within so many points."""
+    return partial(_as_in_the_paper, tables, within)
+
+
+def _as_in_the_paper(tables, within, source: Source) -> Iterator[Case]:
+    for table in tables:
+        for setting, column in table.settings.items():
+            for method in table.paper:
+                for value in table.values:
+                    numbers = [
+                        source.accuracy(table, setting, method, value),
+                        table.paper_number(setting, method, value),
+                    ]
+                    statement = f"{method}, {VALUES[value]}: within {within:g} of the paper"
+                    yield _case(
+                        f"{table.title}: {column.heading}",
+                        statement,
+                        numbers,
+                        lambda a, b: within - abs(a - b) + ROUNDING,
+                    )
+
+
+def nearer_the_optimum(source: Source) -> Iterator[Case]:
+    """FedCos visits points nearer the optimum than FedAvg does, on the quadratics."""
+    for clients in trajectories.PROBLEMS:
+        numbers: list[float | None] = [trajectories.nearest(clients, method) for method in ("FedCos(0.5)", "FedAvg")]
+        known = numbers if isinstance(source, Ours) else [None, None]
+        yield _case(f"{clients} clients", "distance to the optimum: FedCos below FedAvg", known, lambda a, b: b - a)
+
+
+def _case(
+    where: str,
+    statement: str,
+    numbers: Sequence[float | None],
+    slack: Callable[[float, float], float],
+    form: str = "{:.2f}",
+) -> Case:
+    left, right = numbers
+    if left is None or right is None:
+        return Case(where, statement, "", None)
+    shown, spare = f"{form.format(left)} against {form.format(right)}", slack(left, right)
+    return Case(where, statement, shown, spare > 0, spare)

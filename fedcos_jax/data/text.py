@@ -1,0 +1,50 @@
+"""Next-character datasets: a window of characters -> the character behind it; who wrote a text is a client.
+
+The text is stored once. A sample is the start of its window in it, and preprocessing cuts the windows of a
+batch, so that half a million overlapping windows never exist at the same time.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jax.tree_util import Partial
+
+from fedcos_jax.data.dataset import Dataset
+from fedcos_jax.types import Array, Examples
+
+TRAIN_SHARE = 0.8
+
+
+def next_character(name: str, text: np.ndarray, offsets: np.ndarray, *, window: int, classes: int) -> Dataset:
+    """The dataset over texts one behind another; the last fifth of each is for testing.
+
+    Args:
+        name: of the dataset.
+        text: characters as indices into a vocabulary, [characters].
+        offsets: where each client's text begins in it, [clients + 1].
+        window: characters of a sample.
+        classes: characters in the vocabulary.
+    """
+    counts = np.diff(offsets) - window
+    kept = (TRAIN_SHARE * counts).astype(np.int32)
+    train = _ranges(offsets[:-1], kept)
+    test = _ranges(offsets[:-1] + kept, counts - kept)
+    label = text.astype(np.int32)
+    return Dataset(
+        name=name,
+        train=Examples(train, label[train + window]),
+        test=Examples(test, label[test + window]),
+        classes=classes,
+        preprocess=Partial(_windows, jnp.asarray(text), jnp.arange(window)),
+        groups=np.repeat(np.arange(len(counts), dtype=np.int32), kept),
+    )
+
+
+def _windows(text: Array, positions: Array, starts: Array, key: Array | None) -> Array:
+    """The characters of each window as vocabulary indices, [rows, window]."""
+    return text[starts[:, None] + positions[None, :]].astype(jnp.int32)
+
+
+def _ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """start, start + 1, ... of each range, one behind another."""
+    before = np.cumsum(lengths) - lengths
+    return (np.arange(lengths.sum()) + np.repeat(starts - before, lengths)).astype(np.int32)

@@ -1,0 +1,103 @@
+"""Settings declared once, as the fields of a dataclass: the flags of a command and the keys of its config file.
+
+A flag and a key of the file are the same text and are read by the same reader; what is not given stays at its default.
+"""
+
+import argparse
+import dataclasses
+import json
+import tomllib
+import typing
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from fedcos_jax.errors import InputError, require_known
+
+
+def setting(default: Any, group: str, text: str) -> Any:
+    """A field of a dataclass of settings, with the heading it stands under in `--help` and what it says there."""
+    return dataclasses.field(default=default, metadata={"group": group, "help": text})
+
+
+def declared(kind: type) -> dict[str, dataclasses.Field]:
+    """The settings of a dataclass, by name."""
+    return {field.name: field for field in dataclasses.fields(kind)}
+
+
+def flag(name: str) -> str:
+    """local_steps -> --local-steps"""
+    return "--" + name.replace("_", "-")
+
+
+def add_flags(parser: argparse.ArgumentParser, *kinds: type) -> dict[str, argparse._ArgumentGroup]:
+    """Adds a flag for every setting, under the headings they name, and returns the headings."""
+    fields = [field for kind in kinds for field in dataclasses.fields(kind)]
+    titles = dict.fromkeys(field.metadata["group"] for field in fields)
+    groups = {title: parser.add_argument_group(title) for title in titles}
+    for field in fields:
+        shown = "" if field.default is None or _type(field) is bool else f" (default: {field.default})"
+        how: dict[str, Any] = {"metavar": field.name.split("_")[-1].upper()}
+        if _type(field) is bool:
+            how = {"action": argparse.BooleanOptionalAction}
+        groups[field.metadata["group"]].add_argument(
+            flag(field.name), **how, default=None, help=field.metadata["help"] + shown
+        )
+    return groups
+
+
+def from_text(kind: type, texts: dict[str, str]) -> dict[str, Any]:
+    """Settings given as text, each read as its type."""
+    fields = declared(kind)
+    for name in texts:
+        require_known(name, fields, "setting")
+    return {name: read(text, _type(fields[name]), name, _optional(fields[name])) for name, text in texts.items()}
+
+
+def read(text: str, wanted: type, name: str, optional: bool = False) -> Any:
+    """A text as a str, int, float or bool; an optional one may be `none`."""
+    if optional and text.lower() == "none":
+        return None
+    if wanted is str:
+        return text
+    words, reader = _READERS[wanted]
+    try:
+        return reader(text)
+    except (ValueError, KeyError):
+        raise InputError(f"{name.replace('_', ' ')} must be {words}, got {text!r}") from None
+
+
+_READERS: dict[type, tuple[str, Callable[[str], Any]]] = {
+    int: ("a whole number", int),
+    float: ("a number", float),
+    bool: ("true or false", lambda text: {"true": True, "false": False}[text.lower()]),
+}
+
+
+def _type(field: dataclasses.Field) -> Any:
+    return (typing.get_args(field.type) or (field.type,))[0]
+
+
+def _optional(field: dataclasses.Field) -> bool:
+    return type(None) in typing.get_args(field.type)
+
+
+def read_file(path: Path, allowed: Iterable[str]) -> dict[str, str]:
+    """The settings of a TOML file as text; every key must be one of those allowed."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read the config {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"the config {path} is not TOML: {error}") from None
+    for name in values:
+        require_known(name, allowed, f"key of {path}:")
+    return {name: str(value) for name, value in values.items()}
+
+
+def to_toml(values: dict[str, Any]) -> str:
+    """Settings as TOML, a line each; None is left out, as TOML has no word for it."""
+    # A number and a JSON string are written alike in JSON and TOML, except for the delete character.
+    given = {name: value for name, value in values.items() if value is not None}
+    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in given.items()]
+    return "".join(lines).replace("\x7f", "\\u007f")

@@ -1,0 +1,194 @@
+"""`fedcos sweep`: a grid of runs as one compiled program, one tidy table and a picture."""
+
+import argparse
+import csv
+import dataclasses
+import io
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from tqdm import tqdm
+
+from fedcos_jax import data, methods, models, plot, results, run_command, settings
+from fedcos_jax.errors import InputError, require, require_at_least
+from fedcos_jax.experiment import Config, history_lists, summary, versions
+from fedcos_jax.sweep import Trial, grid, in_blocks
+
+SWEPT = ("method", "partition", "seed", "lr", "lr_decay", "momentum", "weight_decay", "epsilon", *run_command.NUMBERS)
+"""What points of one program may differ in; anything else changes the shapes of the run."""
+VALUES = ("last_accuracy", "best_accuracy", "last10_accuracy")
+
+EXAMPLES = """examples:
+  fedcos sweep --grid cos_strength=0,0.005,0.01,0.02,0.05 --seeds 5
+                                                      a line with its spread
+  fedcos sweep --grid cos_strength=0,0.01,0.02 --grid lr=0.01,0.05,0.1
+                                                      a heat map
+  fedcos sweep --grid "method=FedAvg,FedProx(0.1),FedOpt(1.5)+FedCos(0.02)" --grid partition=sorted,iid
+                                                      a table
+Every flag of `fedcos run` but --out, --log-dir and --dry-run says what all points share."""
+
+Point = dict[str, Any]
+
+
+def add_sweep(commands) -> None:
+    """Adds `sweep` to the subcommands."""
+    command = commands.add_parser(
+        "sweep",
+        usage="fedcos sweep --grid NAME=VALUE,VALUE,... [--grid ...] [--seeds N] [--FLAG VALUE ...]",
+        help="train a grid of runs as one program; a table and a picture of their accuracies",
+        description=f"Trains every combination of the values given. Can be swept: {', '.join(SWEPT)}.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=EXAMPLES,
+    )
+    command.set_defaults(command=run)
+    axes = command.add_argument_group("sweep")
+    axes.add_argument("--grid", action="append", default=[], metavar="NAME=VALUES", help="an axis, values by commas")
+    axes.add_argument("--seeds", type=int, metavar="N", help="seeds a point, from --seed on (default: 1)")
+    axes.add_argument("--at-once", type=int, metavar="N", help="runs in one vmap (default: what fits in memory)")
+    axes.add_argument("--again", action="store_true", help="run points again that have a result")
+    run_command.add_settings(command)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Runs the points that the folder has no result of yet, and writes the table after every block of them."""
+    config, files = run_command.resolve(options)
+    axes = read_axes(options.grid) | seed_axis(options, config)
+    folder = Path(files.out or "sweep")
+    points = grid(**axes)
+    kept = {} if options.again else read_points(folder, config, list(axes))
+    open_points = [point for point in points if key_of(point) not in kept]
+    dataset = config.load(files.data_dir, files.source)
+    configs = {key_of(point): at_point(config, point) for point in points}
+    for history_block, block in _run_blocks(options, configs, open_points, dataset, quiet=files.quiet):
+        for row, point in enumerate(block):
+            history = jax.tree.map(lambda leaf, row=row: leaf[row], history_block)
+            kept[key_of(point)] = point | summary(history) | {"history": history_lists(history)}
+        write(folder, config, axes, [kept[key_of(point)] for point in points if key_of(point) in kept])
+    rows = [kept[key_of(point)] for point in points]
+    write(folder, config, axes, rows)
+    draw(folder, axes, rows)
+    best = max(rows, key=lambda row: row["last_accuracy"])
+    chosen = ", ".join(f"{name} {best[name]}" for name in axes)
+    print(f"{folder}/sweep.csv, .json and .png: {len(rows)} runs, {len(open_points)} of them now")
+    print(f"best: {best['last_accuracy']:.2f}% with {chosen}")
+
+
+def _run_blocks(options, configs: dict[tuple, Config], points: list[Point], dataset: data.Dataset, quiet: bool):
+    """(stacked histories, their points), block by block."""
+    if not points:
+        return
+    specs = {key: methods.parse(config.method) for key, config in configs.items()}
+    one_kind = len({(spec.base.name, spec.cosine is None) for spec in specs.values()}) == 1
+    build = methods.MethodSpec.build if one_kind else methods.in_paper_form
+    owners = {}
+    for config in configs.values():
+        owner = (config.partition, config.seed)
+        if owner not in owners:
+            owners[owner] = config.ownership(dataset)
+    first = configs[key_of(points[0])]
+    ownership = owners[first.partition, first.seed]
+
+    def trial(**point) -> Trial:
+        config, spec = configs[key_of(point)], specs[key_of(point)]
+        owner = owners[config.partition, config.seed]
+        key, method = jax.random.key(config.seed), build(spec, config.options)
+        return Trial(key, method, config.optimizer(), owner.indices, owner.offsets)
+
+    model = models.build(first.model, dataset.input_shape, dataset.classes, dataset.input_dtype)
+    schedule = first.schedule(len(ownership.offsets) - 1)
+    federated = data.federate(dataset, ownership)
+    done = 0
+    with tqdm(total=len(points), desc="sweep", unit="run", disable=quiet, dynamic_ncols=True) as bar:
+        for histories in in_blocks(trial, points, federated, model, schedule, chunk=options.at_once):
+            length = len(histories.evaluated)
+            yield histories, points[done : done + length]
+            done += length
+            bar.update(length)
+
+
+def read_axes(texts: list[str]) -> dict[str, list]:
+    """name=a,b,c of each --grid."""
+    axes: dict[str, list] = {}
+    fields = settings.declared(Config)
+    for text in texts:
+        name, _, values = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if name not in SWEPT and name in fields:
+            raise InputError(f"{name} cannot be swept: it changes the shapes of the run; sweepable: {', '.join(SWEPT)}")
+        require(name in SWEPT, f"unknown axis {name!r} of the grid; sweepable: {', '.join(SWEPT)}")
+        require(bool(values.strip()), f"--grid {name} needs values: {name}=A,B,...")
+        require(name not in axes, f"the axis {name} is given twice")
+        read = lambda value, name=name: (  # noqa: E731
+            settings.from_text(Config, {name: value})[name] if name in fields else settings.read(value, float, name)
+        )
+        axes[name] = [read(value.strip()) for value in values.split(",")]
+    return axes
+
+
+def seed_axis(options: argparse.Namespace, config: Config) -> dict[str, list]:
+    """The seeds of --seeds as an axis."""
+    if options.seeds is None:
+        return {} if any(axis.startswith("seed=") for axis in options.grid) else {"seed": [config.seed]}
+    require_at_least(1, seeds=options.seeds)
+    require(not any(axis.startswith("seed=") for axis in options.grid), "give --seeds or --grid seed=..., not both")
+    return {"seed": list(range(config.seed, config.seed + options.seeds))}
+
+
+def at_point(config: Config, point: Point) -> Config:
+    """The config of a point."""
+    fields = {name: value for name, value in point.items() if name not in run_command.NUMBERS}
+    numbers = {name: value for name, value in point.items() if name in run_command.NUMBERS}
+    config = dataclasses.replace(config, **fields)
+    return dataclasses.replace(config, method=run_command.resolve_method(config.method, numbers).label)
+
+
+def key_of(point: Point) -> tuple:
+    """A point as something to look it up by."""
+    return tuple(sorted((name, point[name]) for name in point if name in SWEPT))
+
+
+def read_points(folder: Path, config: Config, axes: list[str]) -> dict[tuple, Point]:
+    """The points the folder has results of."""
+    path = folder / "sweep.json"
+    if not path.exists():
+        return {}
+    before = results.read(path)
+    same = before.get("config") == _shared(config, axes) and before.get("axes") == axes
+    require(same, f"{path} is a sweep of another config or other axes: choose another --out, or --again")
+    return {key_of(point): point for point in before["points"]}
+
+
+def _shared(config: Config, axes: list[str]) -> dict[str, Any]:
+    return {name: value for name, value in dataclasses.asdict(config).items() if name not in axes}
+
+
+def write(folder: Path, config: Config, axes: dict[str, list], rows: list[Point]) -> None:
+    """sweep.csv, a row a run, and sweep.json, with histories."""
+    table = io.StringIO()
+    writer = csv.DictWriter(table, [*axes, *VALUES], extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    results.write_text(folder / "sweep.csv", table.getvalue())
+    whole = {"config": _shared(config, list(axes)), "versions": versions(), "axes": list(axes), "points": rows}
+    results.write(folder / "sweep.json", whole)
+
+
+def draw(folder: Path, axes: dict[str, list], rows: list[Point]) -> None:
+    """The mean of the last accuracy over seeds and further axes: over one axis a line, over two a heat map."""
+    shown = [name for name in axes if name != "seed"][:2] or ["seed"]
+    label, path = "accuracy (%)", folder / "sweep.png"
+
+    def accuracies(**at: Any) -> np.ndarray:
+        return np.array([row["last_accuracy"] for row in rows if all(row[name] == at[name] for name in at)])
+
+    titles = [name.replace("_", " ") for name in shown]
+    if len(shown) == 1:
+        cells = [accuracies(**{shown[0]: value}) for value in axes[shown[0]]]
+        mean, deviation = np.array([cell.mean() for cell in cells]), np.array([cell.std() for cell in cells])
+        plot.draw_line(axes[shown[0]], mean, deviation, (titles[0], label), path)
+    else:
+        x, y = (axes[name] for name in shown)
+        values = np.array([[accuracies(**{shown[0]: a, shown[1]: b}).mean() for a in x] for b in y])
+        plot.draw_heat_map(x, y, values, (titles[0], titles[1], label), path)

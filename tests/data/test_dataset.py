@@ -1,0 +1,57 @@
+"""A user's own arrays, and training without augmentation."""
+
+import jax
+import numpy as np
+import pytest
+
+import fedcos_jax as fc
+from fedcos_jax import partition
+from fedcos_jax.data.augment import crop_and_flip
+from fedcos_jax.data.dataset import Dataset
+from fedcos_jax.types import Examples
+
+X, Y = np.arange(24, dtype=np.float64).reshape(6, 4), np.array([0, 1, 2, 0, 1, 2])
+
+
+def test_arrays_become_federated_data():
+    dataset = fc.from_arrays((X, Y), (X[:2], Y[:2]), groups=["b", "a", "b", "a", "b", "b"])
+    assert (dataset.classes, dataset.input_shape) == (3, (4,))
+    data = fc.federate(dataset, partition.build("natural", dataset.train.y, 0, 0, dataset.groups))
+    np.testing.assert_array_equal(data.sizes, [2, 4])
+    np.testing.assert_array_equal(data.preprocess(data.train.x, None), X)
+
+
+def test_preprocessing_of_ones_own():
+    dataset = fc.from_arrays((X, Y), (X, Y), preprocess=lambda x, key: x[:, :2] / 10)
+    assert dataset.input_shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("train", "message"),
+    [
+        ((X, Y[:4]), "training inputs and labels are 6 and 4 rows"),
+        ((X[:0], Y[:0]), "0 and 0 rows"),
+        ((X, Y.astype(float)), "training labels must be whole numbers from 0"),
+        ((X, Y - 1), "training labels must be whole numbers from 0"),
+        ((X[:, :3], Y), "training inputs have shape (3,), test inputs (4,)"),
+    ],
+)
+def test_arrays_that_do_not_fit(train, message):
+    with pytest.raises(fc.InputError) as error:
+        fc.from_arrays(train, (X, Y))
+    assert message in str(error.value)
+
+
+def test_groups_that_do_not_fit():
+    with pytest.raises(fc.InputError, match="a client for each training row"):
+        fc.from_arrays((X, Y), (X, Y), groups=[0, 1])
+
+
+def test_unaugmented_training_sees_what_evaluation_sees():
+    images = np.random.default_rng(0).integers(0, 256, (16, 8, 8, 3), dtype=np.uint8)
+    examples = Examples(images, np.zeros(16, np.int32))
+    dataset = Dataset("images", examples, examples, 1, crop_and_flip((0.5, 0.5, 0.5), (0.2, 0.2, 0.2)))
+    key = jax.random.key(0)
+    at_evaluation = np.asarray(dataset.preprocess(images, None))
+    assert not np.array_equal(dataset.preprocess(images, key), at_evaluation)
+    np.testing.assert_array_equal(dataset.unaugmented().preprocess(images, key), at_evaluation)

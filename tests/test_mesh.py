@@ -1,0 +1,62 @@
+"""Several devices give the results of one: four XLA devices on the CPU, in a process of their own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import pytest
+
+from fedcos_jax import mesh
+
+CASES = {
+    "everyone": {"cohort": 5},
+    "one client more than devices": {"cohort": 5, "devices": 4, "chunk": 1},
+    "fewer clients than devices": {"cohort": 3, "devices": 4},
+    "one client": {"cohort": 1, "devices": 4},
+    "two devices": {"cohort": 5, "devices": 2},
+    "two devices, chunks of two": {"cohort": 5, "devices": 2, "chunk": 2},
+    "unequal clients": {"cohort": 5, "local_epochs": 2, "devices": 3},
+    "unequal clients, chunks of two": {"cohort": 5, "local_epochs": 2, "devices": 2, "chunk": 2},
+}
+
+PROGRAM = f"""
+import json
+import jax
+jax.config.update("jax_num_cpu_devices", 4)
+jax.config.update("jax_enable_x64", True)
+from problems import SOFTMAX_REGRESSION, gaussian_data
+from fedcos_jax import Schedule, client_sgd, fedopt, run, with_fedcos
+
+def history(**shape):
+    schedule = Schedule(rounds=3, local_steps=3, batch_size=2, eval_batch=4, **shape)
+    method, data = with_fedcos(fedopt(1.2), 0.2), gaussian_data((4, 7, 6, 9, 5))
+    state, history = run(jax.random.key(7), method, client_sgd(0.1), data, SOFTMAX_REGRESSION, schedule)
+    return [leaf.tolist() for leaf in jax.tree.leaves(jax.device_get((state.params, history)))]
+
+plain = {{"devices": 1, "chunk": None}}
+print(json.dumps({{name: [history(**shape), history(**shape | plain)] for name, shape in {CASES!r}.items()}}))
+"""
+
+
+@pytest.fixture(scope="module")
+def histories():
+    here = Path(__file__).parent
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(here.parent), str(here)])}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_devices_do_not_change_the_result(histories, case):
+    several, one = histories[case]
+    flat = zip(jax.tree.leaves(several), jax.tree.leaves(one), strict=True)
+    assert all(a == pytest.approx(b, rel=1e-9, abs=1e-12, nan_ok=True) for a, b in flat)
+
+
+def test_devices_set_up_too_late_are_left_as_they_are():
+    before = jax.devices()
+    mesh.use_all_cores()
+    assert jax.devices() == before

@@ -1,0 +1,173 @@
+"""What `fedcos run` reads and leaves: config files, logs as the run goes on, and estimates."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedcos_jax import cli, logs, run_command, settings
+
+# The same shapes and structure everywhere here, so that they share compiled programs.
+SHORT = ["run", "--quiet", "--rounds", "3", "--local-steps", "3", "--eval-every", "2"]
+FLAGS = ["--method", "fedopt", "--server-lr", "1.2", "--momentum", "0.5", "--seed", "3"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run with everything it can leave: result.json, result.toml and log/."""
+    folder = tmp_path_factory.mktemp("run")
+    places = ["--out", str(folder / "result.json"), "--log-dir", str(folder / "log")]
+    assert cli.main([*SHORT, *FLAGS, *places]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def result(folder):
+    return json.loads((folder / "result.json").read_text())
+
+
+def test_the_saved_config_gives_the_same_run(folder, result, tmp_path):
+    again = tmp_path / "again.json"
+    assert cli.main(["run", "--quiet", "--config", str(folder / "result.toml"), "--out", str(again)]) == 0
+    repeated = json.loads(again.read_text())
+    assert repeated["config"] == result["config"]
+    assert repeated["history"] == result["history"]
+    assert again.with_suffix(".toml").read_bytes() == (folder / "result.toml").read_bytes()
+
+
+def resolve(*flags):
+    return run_command.resolve(cli.parser().parse_args(["run", *flags]))
+
+
+def test_flags_win_over_the_file(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text('method = "FedAvgM"\nserver_momentum = 0.7\nmomentum = 0.9\ndamped_momentum = true\nquiet = true\n')
+    config, files = resolve("--config", str(path))
+    assert (config.method, config.momentum, config.damped_momentum, files.quiet) == ("FedAvgM(0.7)", 0.9, True, True)
+    flags = ["--server-momentum", "0.2", "--momentum", "none", "--no-damped-momentum", "--no-quiet"]
+    config, files = resolve("--config", str(path), *flags)
+    assert (config.method, config.momentum, config.damped_momentum, files.quiet) == ("FedAvgM(0.2)", None, False, False)
+
+
+def test_every_flag_is_a_key(tmp_path):
+    options = vars(cli.parser().parse_args(["run"]))
+    assert set(run_command.KEYS) == set(options) - {"command", "config", "dry_run"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("roudns = 3", "unknown key of run.toml: 'roudns'; did you mean 'rounds'?"),
+        ("[schedule]\nrounds = 3", "unknown key of run.toml: 'schedule'"),
+        ("rounds = 2.5", "rounds must be a whole number, got '2.5'"),
+        ("augment = 1", "augment must be true or false, got '1'"),
+        ("rounds = ", "run.toml is not TOML"),
+    ],
+)
+def test_mistakes_in_the_file(capsys, tmp_path, monkeypatch, text, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run.toml").write_text(text)
+    assert cli.main(["run", "--config", "run.toml", "--out", "result.json"]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["run.toml"]
+
+
+values = st.none() | st.booleans() | st.integers(-(2**62), 2**62) | st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z_]+", fullmatch=True), values | st.text()))
+def test_toml_reads_as_it_was_written(written):
+    given = {name: value for name, value in written.items() if value is not None}
+    assert tomllib.loads(settings.to_toml(written)) == given
+
+
+def test_the_csv_is_the_history(folder, result):
+    with (folder / "log" / logs.CSV_FILE).open() as stream:
+        rows = list(csv.DictReader(stream))
+    history = result["history"]
+    assert [row["accuracy"] for row in rows] == ["", *map(str, history["accuracy"])]
+    assert [int(row["round"]) for row in rows] == [1, 2, 3]
+    for column in set(history) - {"round", "accuracy", "test_loss"}:
+        assert [float(row[column]) for row in rows] == history[column]
+    assert (folder / "log" / logs.CONFIG_FILE).read_bytes() == (folder / "result.toml").read_bytes()
+
+
+def test_event_files_have_the_history(folder, result):
+    pytest.importorskip("tensorboardX")
+    from tensorboardX.proto.event_pb2 import Event
+    from tensorboardX.record_writer import masked_crc32c
+
+    (path,) = (folder / "log").glob("events.out.tfevents.*")
+    content, found = path.read_bytes(), {}
+    while content:
+        size = int.from_bytes(content[:8], "little")
+        record = content[12 : 12 + size]
+        assert int.from_bytes(content[12 + size : 16 + size], "little") == masked_crc32c(record)
+        event = Event.FromString(record)
+        for value in event.summary.value:
+            found.setdefault(value.tag, {})[event.step] = value.simple_value
+        content = content[16 + size :]
+    assert found["accuracy"] == pytest.approx(dict(zip([2, 3], result["history"]["accuracy"], strict=True)))
+    assert found["global_move"] == pytest.approx(dict(zip([1, 2, 3], result["history"]["global_move"], strict=True)))
+
+
+def test_a_killed_run_leaves_what_it_had(tmp_path):
+    log = tmp_path / "log"
+    command = [sys.executable, "-m", "fedcos_jax.cli", "run", "--rounds", "1000000", "--local-steps", "1", "--quiet"]
+    run = subprocess.Popen([*command, "--log-dir", str(log), "--out", str(tmp_path / "result.json")])
+    try:
+        while run.poll() is None and not _rows(log / logs.CSV_FILE)[2:]:
+            time.sleep(0.05)
+    finally:
+        os.kill(run.pid, signal.SIGKILL)
+        run.wait()
+    rows = _rows(log / logs.CSV_FILE)
+    assert rows[0] == ",".join(logs.COLUMNS)
+    assert len(rows) > 2
+    assert all(row.count(",") == rows[0].count(",") for row in rows)
+    assert any(path.stat().st_size > 100 for path in log.glob("events.out.tfevents.*"))
+    assert not (tmp_path / "result.json").exists()
+
+
+def _rows(path):
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def test_without_tensorboard(folder, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(logs.importlib.util, "find_spec", lambda name: None)
+    arguments = [*SHORT, *FLAGS, "--log-dir", str(tmp_path / "log")]
+    assert cli.main([*arguments, "--tensorboard"]) == 2
+    assert "pip install 'fedcos-jax[tensorboard]'" in capsys.readouterr().err
+    assert not (tmp_path / "log").exists()
+    assert cli.main(arguments) == 0
+    assert "fedcos-jax[tensorboard]" in capsys.readouterr().err
+    assert sorted(path.name for path in (tmp_path / "log").iterdir()) == [logs.CONFIG_FILE, logs.CSV_FILE]
+
+
+def test_a_log_is_not_overwritten(folder, capsys):
+    before = (folder / "log" / logs.CSV_FILE).read_bytes()
+    assert cli.main([*SHORT, "--log-dir", str(folder / "log")]) == 2
+    assert "holds the log of a run already" in capsys.readouterr().err
+    assert (folder / "log" / logs.CSV_FILE).read_bytes() == before
+
+
+def test_dry_run_says_what_it_would_take_and_leaves_nothing(capsys, tmp_path):
+    out = tmp_path / "result.json"
+    assert cli.main([*SHORT, "--dry-run", "--out", str(out), "--log-dir", str(tmp_path / "log")]) == 0
+    config, needs = capsys.readouterr().out.split("\n\n")
+    assert tomllib.loads(config)["rounds"] == 3
+    assert "15,010" in needs
+    assert "MB for the compiled round" in needs
+    assert "expected time" in needs
+    assert "estimate" in needs
+    assert not list(tmp_path.iterdir())

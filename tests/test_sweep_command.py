@@ -1,0 +1,90 @@
+"""`fedcos sweep` as a user meets it."""
+
+import csv
+import json
+
+import pytest
+
+from fedcos_jax import sweep_command
+from fedcos_jax.cli import main
+
+SHORT = ["--rounds", "2", "--local-steps", "2", "--clients", "3", "--quiet"]
+
+
+def rows(folder):
+    with (folder / "sweep.csv").open() as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_a_table_a_picture_and_resuming(tmp_path, capsys, monkeypatch):
+    folder = tmp_path / "out"
+    first = ["sweep", "--grid", "cos_strength=0,0.05", "--seeds", "2", "--out", str(folder), *SHORT]
+    assert main(first) == 0
+    table = rows(folder)
+    assert [(row["cos_strength"], row["seed"]) for row in table] == [
+        ("0.0", "0"),
+        ("0.0", "1"),
+        ("0.05", "0"),
+        ("0.05", "1"),
+    ]
+    assert (folder / "sweep.png").stat().st_size > 1000
+    whole = json.loads((folder / "sweep.json").read_text())
+    assert whole["config"]["rounds"] == 2
+    assert len(whole["points"][0]["history"]["accuracy"]) == 2
+
+    alone = tmp_path / "alone.json"
+    assert main(["run", "--cos-strength", "0.05", "--seed", "1", "--out", str(alone), *SHORT]) == 0
+    assert json.loads(alone.read_text())["last_accuracy"] == pytest.approx(float(table[3]["last_accuracy"]), abs=1e-4)
+
+    run_points = []
+    real = sweep_command.in_blocks
+    monkeypatch.setattr(
+        sweep_command,
+        "in_blocks",
+        lambda trial, points, *a, **k: run_points.extend(points) or real(trial, points, *a, **k),
+    )
+    assert main([*first[:2], "cos_strength=0,0.05,0.1", *first[3:]]) == 0
+    assert [point["cos_strength"] for point in run_points] == [0.1, 0.1]
+    assert rows(folder)[:4] == table
+    assert "6 runs, 2 of them now" in capsys.readouterr().out
+
+
+def test_methods_and_partitions_in_one_program(tmp_path):
+    grid = ["--grid", "method=FedAvg,FedOpt(1.5)+FedCos(0.02)", "--grid", "partition=sorted,iid"]
+    assert main(["sweep", *grid, "--out", str(tmp_path), "--at-once", "4", *SHORT]) == 0
+    assert [(row["method"], row["partition"]) for row in rows(tmp_path)] == [
+        ("FedAvg", "sorted"),
+        ("FedAvg", "iid"),
+        ("FedOpt(1.5)+FedCos(0.02)", "sorted"),
+        ("FedOpt(1.5)+FedCos(0.02)", "iid"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--grid", "rounds=1,2"], "rounds cannot be swept: it changes the shapes of the run"),
+        (["--grid", "foo=1"], "unknown axis 'foo' of the grid"),
+        (["--grid", "lr="], "--grid lr needs values"),
+        (["--grid", "lr=a"], "lr must be a number, got 'a'"),
+        (["--grid", "lr=1", "--grid", "lr=2"], "the axis lr is given twice"),
+        (["--grid", "seed=1", "--seeds", "2"], "give --seeds or --grid seed"),
+        (["--grid", "lr=0.1", "--seeds", "0"], "seeds must be at least 1"),
+        (["--grid", "momentum=none,0.5"], "must share one structure"),
+        (["--grid", "cos_strength=-1"], "FedCos strength must be at least 0"),
+        (["--grid", "lr=0.1", "--at-once", "0"], "chunk must be at least 1"),
+    ],
+)
+def test_mistakes_get_one_line(tmp_path, capsys, arguments, message):
+    assert main(["sweep", *arguments, "--out", str(tmp_path / "out"), *SHORT]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_another_sweep_is_not_overwritten(tmp_path, capsys):
+    assert main(["sweep", "--grid", "lr=0.1", "--out", str(tmp_path), *SHORT]) == 0
+    capsys.readouterr()
+    assert main(["sweep", "--grid", "lr=0.1", "--out", str(tmp_path), *SHORT, "--batch-size", "8"]) == 2
+    assert "is a sweep of another config or other axes" in capsys.readouterr().err
