@@ -100,7 +100,7 @@ def test_a_result_of_another_config_is_not_taken_for_this_one(folder, tmp_path, 
     target.parent.mkdir(parents=True)
     target.write_text(json.dumps(stored))
     assert run("table2", "--results-dir", tmp_path, "--methods", "FedAvg", "--settings", "iid") == 2
-    assert "was run with lr 0.5 instead of 0.05: move it away, or run it --again" in capsys.readouterr().err
+    assert "was run with lr 0.5 instead of 0.005: move it away, or run it --again" in capsys.readouterr().err
 
 
 def test_a_selection_passes_over_tables_without_it(tmp_path, capsys):
