@@ -7,7 +7,7 @@ import numpy as np
 
 if not hasattr(jax, "tree_map"):
     # FedJAX 0.0.17 calls it by a name that JAX has since taken away.
-    setattr(jax, "tree_map", jax.tree.map)  # noqa: B010
+    vars(jax)["tree_map"] = jax.tree.map
 
 import fedjax
 import haiku as hk

@@ -44,8 +44,8 @@ def train_client(message: Message, context: Context) -> Message:
 
 def train(job: Job, data: Data, weights: Weights) -> Outcome:
     """As many worker processes as cores, with one thread each."""
-    assert isinstance(data.x, np.memmap) and data.x.filename is not None  # noqa: PT018
-    config = ConfigRecord({"job": job.name, "folder": str(Path(data.x.filename).parent)})
+    assert isinstance(data.x, np.memmap)
+    config = ConfigRecord({"job": job.name, "folder": str(Path(str(data.x.filename)).parent)})
     model = in_torch.build(job, weights)
     ends: list[float] = []
     server_app = ServerApp()

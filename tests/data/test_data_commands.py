@@ -96,7 +96,7 @@ def test_a_partition_is_drawn(tmp_path, capsys, dataset, partition, clients):
     ("flags", "complaint"),
     [
         (["--plot", "picture.gif"], "must end in one of .png, .pdf, .svg"),
-        (["--plot", "no/such/folder/picture.png"], "cannot write"),
+        (["--plot", f"{__file__}/picture.png"], "cannot write"),
         (["--partition", "natural"], "no clients of its own"),
         (["--clients", "0"], "at least 1"),
         (["--dataset", "nothing"], "unknown dataset"),

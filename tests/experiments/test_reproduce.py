@@ -108,6 +108,7 @@ def test_a_selection_passes_over_tables_without_it(tmp_path, capsys):
     assert run("tables", "--results-dir", tmp_path, *arguments) == 0
     written = {path.relative_to(tmp_path / "quick").as_posix() for path in tmp_path.rglob("*.*")}
     assert written == {
+        "report.html",
         "table4.md",
         "table4.tex",
         "table4/fmnist-0.1_fedcos-0.05_local_steps-1_rounds-1_seed0.json",
