@@ -7,6 +7,7 @@ import jax
 import pytest
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
+os.environ["FEDCOS_COMPILATION_CACHE"] = "off"  # some tests count compilations
 
 
 @pytest.fixture(autouse=True)

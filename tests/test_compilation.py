@@ -17,7 +17,8 @@ print(counts["/jax/compilation_cache/cache_hits"], counts["/jax/compilation_cach
 
 def run_once(place, **environment):
     """(hits, misses) of a short run in a process of its own."""
-    variables = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
+    ours = ("JAX_COMPILATION_CACHE_DIR", "FEDCOS_COMPILATION_CACHE")
+    variables = {name: value for name, value in os.environ.items() if name not in ours}
     variables |= {"FEDCOS_CACHE_DIR": str(place), **environment}
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=variables, capture_output=True, text=True, check=True)
     return tuple(map(int, done.stderr.strip().splitlines()[-1].split()))

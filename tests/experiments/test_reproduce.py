@@ -2,6 +2,7 @@
 
 import json
 
+import jax
 import pytest
 
 from experiments import reproduce, table
@@ -20,6 +21,7 @@ def run(*arguments):
 def folder(tmp_path_factory, programs):
     """Two methods in two settings, with two seeds."""
     folder = tmp_path_factory.mktemp("results")
+    jax.clear_caches()
     before = programs.count("jit(segment)")
     arguments = ["table2", "--results-dir", folder, "--methods", "FedAvg", "fedopt(1.5)+fedcos(0.02)"]
     assert run(*arguments, "--settings", "sorted", "iid", "--seeds", 2) == 0

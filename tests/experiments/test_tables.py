@@ -5,6 +5,7 @@ import json
 import math
 import re
 
+import jax
 import pytest
 
 from experiments import latex, markdown, reproduce
@@ -75,6 +76,7 @@ def test_cross_device_settings_are_the_papers():
     [("table2", list(TABLES["table2"].settings), 9, 1), ("table4", ["fmnist-0.1", "fmnist-0.2"], 4, 2)],
 )
 def test_all_rows_are_one_program(tmp_path, programs, name, settings, rows, shapes):
+    jax.clear_caches()
     before = programs.count("jit(segment)")
     arguments = [name, "--results-dir", str(tmp_path), "--quiet", "--settings", *settings]
     assert reproduce.main([*arguments, "--set", "rounds=2", "local_steps=3", "batch_size=5"]) == 0
