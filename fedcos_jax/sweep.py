@@ -66,7 +66,11 @@ def sweep(
         memory: bytes that a chunk may take of a device; None for most of what the device has.
         progress: called with the number of points done, after every chunk.
     """
-    blocks = list(in_blocks(trial, points, data, model, schedule, chunk=chunk, memory=memory, progress=progress))
+    blocks: list[History] = []
+    for block in in_blocks(trial, points, data, model, schedule, chunk=chunk, memory=memory):
+        blocks.append(block)
+        if progress is not None:
+            progress(sum(len(done.evaluated) for done in blocks))
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *blocks)
 
 
@@ -79,7 +83,6 @@ def in_blocks(
     *,
     chunk: int | None = None,
     memory: int | None = None,
-    progress: Callable[[int], None] | None = None,
 ) -> Iterator[History]:
     """`sweep`, block by block as they are done: what to use when results should be kept on the way."""
     require(bool(points), "a sweep needs at least one point")
@@ -97,8 +100,6 @@ def in_blocks(
         histories = _compiled_block(block, data, model=model, schedule=schedule, devices=devices)
         done = min(start + devices * chunk, len(points)) - start
         yield jax.tree.map(lambda leaf, done=done: np.asarray(leaf)[:done], histories)
-        if progress is not None:
-            progress(start + done)
 
 
 def fitting_chunk(
