@@ -29,6 +29,7 @@ from fedcos_jax import Schedule, client_sgd, fedavg, federate, mesh, models, par
 from fedcos_jax.data import Dataset, scaled
 from fedcos_jax.data.augment import crop_and_flip
 from fedcos_jax.data.cifar import DEVIATION, MEAN
+from fedcos_jax.data.dataset import as_stored
 from fedcos_jax.models import conv
 from fedcos_jax.simulate import init_state, segment
 from fedcos_jax.types import Examples, FederatedData
@@ -69,7 +70,7 @@ def random_data(case: Case, rows_a_client: int = 1000) -> FederatedData:
     def examples(rows: int) -> Examples:
         return Examples(rng.integers(0, highest, (rows, *case.input_shape), dtype), rng.integers(0, case.classes, rows))
 
-    plain = scaled(255.0, 0.5, 0.5) if not symbols else jax.tree_util.Partial(lambda x, key: x)
+    plain = scaled(255.0, 0.5, 0.5) if not symbols else jax.tree_util.Partial(as_stored)
     preprocess = crop_and_flip(MEAN, DEVIATION) if case.augmented else plain
     dataset = Dataset("random", examples(case.clients * rows_a_client), examples(10), case.classes, preprocess)
     return federate(dataset, partition.build("iid", dataset.train.y, case.clients, 0))
