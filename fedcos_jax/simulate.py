@@ -4,6 +4,7 @@
 once in segments between evaluations, so that the host can show progress.
 """
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
@@ -83,7 +84,7 @@ def one_round(
     num_steps = shapes.num_steps(sizes)
     round_key = jax.random.fold_in(noise_key, state.round)
 
-    def train(client: Array, own: Memory, num_steps: Array, limit: Array) -> tuple[Params, Memory, Array]:
+    def train(limit: Array, client: Array, own: Memory, num_steps: Array) -> tuple[Params, Memory, Array]:
         context = LocalContext(state.params, state.memory, client, own)
         task = LocalTask(
             context=context,
@@ -98,7 +99,8 @@ def one_round(
 
     def train_chunk(memories: Memory, clients: Array, num_steps: Array, weights: Array, positions: Array):
         own = mesh.read_rows(memories, clients, shapes.devices)
-        moves, new, losses = jax.vmap(train, in_axes=(0, 0, 0, None))(clients, own, num_steps, jnp.max(num_steps))
+        train_one = functools.partial(train, jnp.max(num_steps))
+        moves, new, losses = tree.map_rows(train_one, clients, own, num_steps)
         trained = num_steps > 0
         memories = mesh.write_rows(memories, jnp.where(trained, clients, -1), new, shapes.devices)
         learnt = tree.combine(trained / data.num_clients, tree.sub(new, own))
