@@ -286,7 +286,7 @@ def run(
         state, output = _compiled_segment(state, method, optimizer, data, model=model, shapes=shapes, rounds=rounds)
         completed += rounds
         evaluated.append(completed)
-        outputs.append(output)
+        outputs.append(jax.block_until_ready(output))
         if progress is not None:
             progress(completed, jax.device_get(output[1]))
     infos, evaluations = zip(*jax.device_get(outputs), strict=True)
