@@ -24,6 +24,10 @@ def test_builds_strictly(tmp_path):
     assert build.returncode == 0, build.stderr
     method = (tmp_path / "method" / "index.html").read_text(encoding="utf-8")
     assert "#fedcos_jax.penalties.cosine" in method
+    formulas = re.findall(r"<math .*?</math>", method, flags=re.DOTALL)
+    assert len(formulas) > 30
+    assert "arithmatex" not in method
+    assert not any("\\" in formula for formula in formulas)  # each command of LaTeX has been understood
     assert (tmp_path / "api" / "index.html").read_text(encoding="utf-8").count('id="fedcos_jax.') > 100
 
 
