@@ -5,7 +5,7 @@ once in segments between evaluations, so that the host can show progress.
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ from fedcos_jax.errors import require
 from fedcos_jax.local import LocalTask, train_client
 from fedcos_jax.models import Model
 from fedcos_jax.schedule import Schedule, Shapes
-from fedcos_jax.telemetry import MoveSums, RoundInfo, round_info, sum_moves
+from fedcos_jax.telemetry import RoundInfo, round_info, sum_moves
 from fedcos_jax.types import (
     Array,
     ClientOptimizer,
@@ -26,10 +26,14 @@ from fedcos_jax.types import (
     FederatedData,
     FederatedMethod,
     LocalContext,
+    Memory,
     Params,
     RoundState,
     ServerMove,
 )
+
+Carry = TypeVar("Carry")
+Sums = TypeVar("Sums")
 
 
 class Evaluation(NamedTuple):
@@ -49,8 +53,8 @@ class History(NamedTuple):
     rounds: RoundInfo
 
 
-def init_state(key: Array, method: FederatedMethod, model: Model, num_clients: int) -> RoundState:
-    """The state before the first round: x̂⁰ drawn from the key, d̂⁰ = 0."""
+def init_state(key: Array, method: FederatedMethod, model: Model, num_clients: int, devices: int = 1) -> RoundState:
+    """The state before the first round: x̂⁰ drawn from the key, d̂⁰ = 0, for a run on so many devices."""
     init_key, run_key = jax.random.split(key)
     params = model.init(init_key)
     return RoundState(
@@ -59,6 +63,7 @@ def init_state(key: Array, method: FederatedMethod, model: Model, num_clients: i
         params=params,
         server=method.server().init(params),
         memory=method.penalty.init(params),
+        clients=tree.stack(method.penalty.client_init(params), mesh.even_rows(num_clients, devices)),
         steps_taken=jnp.zeros(num_clients, jnp.int32),
     )
 
@@ -78,31 +83,38 @@ def one_round(
     num_steps = shapes.num_steps(sizes)
     round_key = jax.random.fold_in(noise_key, state.round)
 
-    def train(client: Array, num_steps: Array, limit: Array) -> tuple[Params, Array]:
+    def train(client: Array, own: Memory, num_steps: Array, limit: Array) -> tuple[Params, Memory, Array]:
+        context = LocalContext(state.params, state.memory, client, own)
         task = LocalTask(
-            context=LocalContext(state.params, state.memory, client),
+            context=context,
             num_steps=num_steps,
             steps_taken=state.steps_taken[client],
             order_key=jax.random.fold_in(order_key, client),
             noise_key=jax.random.fold_in(round_key, client),
         )
         client_optimizer = optimizer(state.round, client)
-        return train_client(task, data, model, method.penalty, client_optimizer, limit, shapes.batch_size)
+        local, loss = train_client(task, data, model, method.penalty, client_optimizer, limit, shapes.batch_size)
+        return local.move, method.penalty.client_update(context, local), loss
 
-    def train_chunk(clients: Array, num_steps: Array, weights: Array, positions: Array) -> MoveSums:
-        moves, losses = jax.vmap(train, in_axes=(0, 0, None))(clients, num_steps, jnp.max(num_steps))
-        return sum_moves(moves, losses, weights, positions)
-
-    def train_share(*rows: Array) -> MoveSums:
-        return _sum_over_chunks(train_chunk, shapes.chunk, *rows)
+    def train_chunk(memories: Memory, clients: Array, num_steps: Array, weights: Array, positions: Array):
+        own = mesh.read_rows(memories, clients, shapes.devices)
+        moves, new, losses = jax.vmap(train, in_axes=(0, 0, 0, None))(clients, own, num_steps, jnp.max(num_steps))
+        trained = num_steps > 0
+        memories = mesh.write_rows(memories, jnp.where(trained, clients, -1), new, shapes.devices)
+        learnt = tree.combine(trained / data.num_clients, tree.sub(new, own))
+        return memories, (sum_moves(moves, losses, weights, positions), learnt)
 
     # Clients with as many steps stand next to each other, so that nobody in a chunk waits long for the others.
     order = jnp.argsort(-num_steps) if shapes.local_epochs else jnp.arange(shapes.cohort)
-    rows = (cohort[order], num_steps[order], method.weights(sizes, num_steps)[order], order)
-    sums = mesh.sum_over_devices(train_share, shapes.devices, rows, padding=(0, 0, 0, -1))
+    everyone = (cohort[order], num_steps[order], method.weights(sizes, num_steps)[order], order)
+    rows = mesh.share(everyone, shapes.devices, padding=(0, 0, 0, -1))
+    memories, partial_sums = _over_chunks(train_chunk, shapes.chunk, state.clients, rows)
+    sums, learnt = mesh.total(partial_sums, shapes.devices)
 
     # optax descends along gradients; the aggregated move points downhill already.
-    descent, server = method.server().update(tree.scale(-1, sums.update), state.server, state.params)
+    optimize = optax.with_extra_args_support(method.server()).update
+    participation = shapes.cohort / data.num_clients
+    descent, server = optimize(tree.scale(-1, sums.update), state.server, state.params, participation=participation)
     params = optax.apply_updates(state.params, descent)
     global_move = tree.sub(params, state.params)
     next_state = RoundState(
@@ -110,24 +122,30 @@ def one_round(
         round=state.round + 1,
         params=params,
         server=server,
-        memory=method.penalty.server_update(state.memory, ServerMove(sums.update, global_move)),
+        memory=method.penalty.server_update(state.memory, ServerMove(sums.update, global_move, learnt)),
+        clients=memories,
         steps_taken=state.steps_taken.at[cohort].add(num_steps),
     )
     return next_state, round_info(sums, global_move, shapes.cohort)
 
 
-def _sum_over_chunks(f: Callable[..., MoveSums], chunk: int, *arrays: Array) -> MoveSums:
-    """Σ f(slice) over slices of `chunk` along the leading axis, the last one short if need be."""
-    whole, rest = divmod(arrays[0].shape[0], chunk)
-    head = [a[: whole * chunk].reshape(whole, chunk, *a.shape[1:]) for a in arrays]
+def _over_chunks(f: Callable[..., tuple[Carry, Sums]], chunk: int, carry: Carry, rows: tuple[Array, ...]):
+    """(carry, slice) -> (carry, sums) by f for slices of `chunk` rows, the last one short if need be; sums added up."""
+    whole, rest = divmod(rows[0].shape[0], chunk)
+    head = tuple(a[: whole * chunk].reshape(whole, chunk, *a.shape[1:]) for a in rows)
+
+    def add(so_far: tuple[Carry, Sums], slices: tuple[Array, ...]) -> tuple[Carry, Sums]:
+        carry, sums = f(so_far[0], *slices)
+        return carry, tree.add(so_far[1], sums)
+
+    first = tuple(a[0] for a in head)
     if whole == 1:
-        total = f(*(a[0] for a in head))
+        result = f(carry, *first)
     else:
-        zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), jax.eval_shape(f, *(a[0] for a in head)))
-        total, _ = jax.lax.scan(lambda sums, slices: (tree.add(sums, f(*slices)), None), zeros, head)
-    if rest:
-        total = tree.add(total, f(*(a[whole * chunk :] for a in arrays)))
-    return total
+        sums = jax.eval_shape(f, carry, *first)[1]
+        zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), sums)
+        result, _ = jax.lax.scan(lambda so_far, slices: (add(so_far, slices), None), (carry, zeros), head)
+    return add(result, tuple(a[whole * chunk :] for a in rows)) if rest else result
 
 
 def evaluate(
@@ -145,12 +163,10 @@ def evaluate(
         masked = Evaluation(jnp.where(mask, correct, 0).sum(dtype=losses.dtype), jnp.where(mask, losses, 0).sum())
         return tree.add(sums, masked), None
 
-    def add_batches(starts: Array) -> Evaluation:
-        zero = jnp.zeros((), jax.tree.leaves(params)[0].dtype)
-        return jax.lax.scan(add_batch, Evaluation(zero, zero), starts)[0]
-
-    sums = mesh.sum_over_devices(add_batches, devices, (jnp.arange(0, rows, batch),), padding=(rows,))
-    return jax.tree.map(lambda total: total / rows, sums)
+    zero = jnp.zeros((), jax.tree.leaves(params)[0].dtype)
+    (starts,) = mesh.share((jnp.arange(0, rows, batch),), devices, padding=(rows,))
+    sums, _ = jax.lax.scan(add_batch, Evaluation(zero, zero), starts)
+    return jax.tree.map(lambda total: total / rows, mesh.total(sums, devices))
 
 
 def segment(
@@ -172,7 +188,10 @@ def segment(
         evaluation = evaluate(state.params, data.test, data.preprocess, model, shapes.eval_batch, shapes.devices)
         return state, (infos, evaluation)
 
-    return mesh.on_each(stretch, shapes.devices)(state, method, optimizer, data)
+    where: dict[str, Any] = dict.fromkeys(RoundState._fields, mesh.SAME) | {"clients": mesh.DIVIDED}
+    placed = RoundState(**where)
+    on_all = mesh.on_each(stretch, shapes.devices, (placed, *[mesh.SAME] * 3), (placed, mesh.SAME))
+    return on_all(state, method, optimizer, data)
 
 
 def simulate(
@@ -202,7 +221,7 @@ def simulate(
     def run_segment(state: RoundState, rounds: int):
         return segment(state, method, optimizer, data, model, shapes, rounds)
 
-    state = init_state(key, method, model, data.num_clients)
+    state = init_state(key, method, model, data.num_clients, shapes.devices)
     state, (infos, evaluations) = jax.lax.scan(
         lambda state, _: run_segment(state, schedule.eval_every), state, length=blocks
     )
@@ -222,7 +241,7 @@ def _segments(start: int, schedule: Schedule) -> Iterator[int]:
         start += length
 
 
-_compiled_init = jax.jit(init_state, static_argnames=("model", "num_clients"))
+_compiled_init = jax.jit(init_state, static_argnames=("model", "num_clients", "devices"))
 _compiled_segment = jax.jit(segment, static_argnames=("model", "shapes", "rounds"), donate_argnames=("state",))
 
 Progress = Callable[[int, Evaluation], None]
@@ -255,8 +274,9 @@ def run(
     shapes = schedule.shapes(data, model)
     method, optimizer = as_arrays(method), as_arrays(optimizer)
     if state is None:
-        state = _compiled_init(key, method, model=model, num_clients=data.num_clients)
-    state, method, optimizer, data = mesh.replicate((state, method, optimizer, data), shapes.devices)
+        state = _compiled_init(key, method, model=model, num_clients=data.num_clients, devices=shapes.devices)
+    state = place_state(state, data.num_clients, shapes.devices)
+    method, optimizer, data = mesh.replicate((method, optimizer, data), shapes.devices)
     completed = int(state.round)
     require(completed < schedule.rounds, f"the state has {completed} rounds behind it, the schedule {schedule.rounds}")
     evaluated, outputs = [], []
@@ -270,6 +290,19 @@ def run(
     infos, evaluations = zip(*jax.device_get(outputs), strict=True)
     join = lambda trees, how: jax.tree.map(lambda *leaves: how(leaves), *trees)  # noqa: E731
     return state, History(np.array(evaluated), join(evaluations, np.stack), join(infos, np.concatenate))
+
+
+def place_state(state: RoundState, num_clients: int, devices: int) -> RoundState:
+    """The state where a run on so many devices has it; it may come from a run on another number."""
+    rows = mesh.even_rows(num_clients, devices)
+
+    def fit(leaf: Array) -> Array:
+        if leaf.shape[0] == rows:
+            return leaf
+        return jnp.pad(leaf[:num_clients], ((0, rows - num_clients), *[(0, 0)] * (leaf.ndim - 1)))
+
+    shared = mesh.replicate(state._replace(clients=()), devices)
+    return shared._replace(clients=mesh.split(jax.tree.map(fit, state.clients), devices))
 
 
 def as_arrays(method):

@@ -47,6 +47,11 @@ def combine(coefficients: Array, stacked: Params) -> Params:
     )
 
 
+def stack(a: Params, copies: int) -> Params:
+    """The tree so many times over: leaves [copies, ...]."""
+    return jax.tree.map(lambda leaf: jnp.repeat(leaf[None], copies, axis=0), a)
+
+
 def row(stacked: Params, index: int) -> Params:
     """The tree at one index of a stacked tree."""
     return jax.tree.map(lambda leaf: leaf[index], stacked)
