@@ -11,10 +11,8 @@ rates.
 """
 
 from dataclasses import replace
-from functools import partial
 
-from experiments.figures.curves import one_scene
-from experiments.figures.figure import Figure, Runs
+from experiments.figures.curves import accuracy_figure
 from experiments.table import Profile, Table
 from experiments.table1 import SETTINGS
 from fedcos_jax.experiment import Config
@@ -44,13 +42,9 @@ TABLE = Table(
         ),
     },
 )
-RUNS = Runs(TABLE, TABLE.methods, ("sorted",))
-
-FIGURE = Figure(
+FIGURE = accuracy_figure(
     "long",
     "Six times as long: 3,200 epochs",
     "The gap narrows, and FedCos still leads at the end.",
-    (RUNS,),
-    partial(one_scene, RUNS),
-    columns=1,
+    TABLE,
 )
