@@ -49,7 +49,11 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--methods", nargs="+", default=[], metavar="METHOD", help='e.g. FedAvg "FedCos(0.02)"')
     parser.add_argument("--settings", nargs="+", default=[], metavar="SETTING", help="e.g. sorted iid cifar10-0.1")
     parser.add_argument(
-        "--set", nargs="+", default=[], metavar="NAME=VALUE", help="run a variant of a table (not of a figure), e.g. epsilon=1e-4"
+        "--set",
+        nargs="+",
+        default=[],
+        metavar="NAME=VALUE",
+        help="run a variant of a table (not of a figure), e.g. epsilon=1e-4",
     )
     parser.add_argument("--data-dir", help="folder of the datasets (default: FEDCOS_DATA_DIR)")
     parser.add_argument("--results-dir", type=Path, default=RESULTS, help=f"default: {RESULTS}")

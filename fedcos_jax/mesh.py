@@ -21,6 +21,12 @@ AXIS = "clients"
 SAME, DIVIDED = P(), P(AXIS)
 Tree = TypeVar("Tree")
 
+_PATIENCE = "xla_cpu_collective_call_terminate_timeout_seconds"
+_SILENCE = "xla_cpu_collective_call_warn_stuck_timeout_seconds"
+_A_WEEK = 7 * 24 * 3600
+"""XLA takes a CPU device for stuck that waits 40 seconds for another one, and ends the process. A device with three
+clients of ResNet18 may well be an hour behind one with two."""
+
 
 def use_all_cores() -> None:
     """Gives every CPU core an XLA device of its own: faster than one device whose every operation uses all cores.
@@ -32,6 +38,9 @@ def use_all_cores() -> None:
         jax.config.update("jax_num_cpu_devices", cores)
     except RuntimeError:
         return
+    flags = os.environ.get("XLA_FLAGS", "")
+    if jax.__version_info__ >= (0, 8) and _PATIENCE not in flags:  # older ones do not know the flags
+        os.environ["XLA_FLAGS"] = f"{flags} --{_PATIENCE}={_A_WEEK} --{_SILENCE}={_A_WEEK}".strip()
 
 
 def _mesh(devices: int) -> Mesh:

@@ -63,6 +63,16 @@ def test_devices_do_not_change_the_result(histories, case):
 
 
 def test_devices_set_up_too_late_are_left_as_they_are():
-    before = jax.devices()
+    before = jax.devices(), dict(os.environ)
     mesh.use_all_cores()
-    assert jax.devices() == before
+    assert (jax.devices(), os.environ) == before
+
+
+def test_devices_wait_for_each_other(monkeypatch):
+    """XLA's limit is lifted where it has one, and the user's own flags stay."""
+    monkeypatch.setattr(jax.config, "update", lambda name, value: None)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_one=1")
+    mesh.use_all_cores()
+    mesh.use_all_cores()
+    assert os.environ["XLA_FLAGS"].startswith("--xla_one=1 --xla_cpu_collective_call_terminate_timeout_seconds=")
+    assert os.environ["XLA_FLAGS"].count("terminate") == 1
