@@ -99,7 +99,8 @@ def list_names(options: argparse.Namespace) -> None:
     print("methods (any of them takes +FedCos(strength))")
     for method in METHODS.values():
         number = "" if method.parameter is None else f"({method.default:g})"
-        print(f"  {method.label + number:<16} {flag(method.parameter) if method.parameter else ''}".rstrip())
+        by_flag = "" if method.parameter is None else f"; {flag(method.parameter)}"
+        print(f"  {method.label + number:<16} {method.summary}{by_flag}")
 
 
 if __name__ == "__main__":

@@ -96,23 +96,34 @@ class MethodEntry(NamedTuple):
     default: float | None
     build: Callable[..., FederatedMethod]
     """(number, options) -> method."""
+    summary: str = ""
+    """What it does, in a few words, for `fedcos list`."""
 
 
 METHODS: dict[str, MethodEntry] = {
-    "fedavg": MethodEntry("FedAvg", None, None, lambda value, o: fedavg()),
-    "fedprox": MethodEntry("FedProx", "prox_strength", 0.1, lambda value, o: fedprox(value, half=o.half_proximal)),
-    "fedavgm": MethodEntry(
-        "FedAvgM", "server_momentum", 0.5, lambda value, o: fedavgm(value, damped=o.damped_momentum)
+    "fedavg": MethodEntry("FedAvg", None, None, lambda value, o: fedavg(), "the weighted mean of the local models"),
+    "fedprox": MethodEntry(
+        "FedProx",
+        "prox_strength",
+        0.1,
+        lambda value, o: fedprox(value, half=o.half_proximal),
+        "clients stay near the global model",
     ),
-    "fedopt": MethodEntry("FedOpt", "server_lr", 1.5, lambda value, o: fedopt(value)),
-    "fednova": MethodEntry("FedNova", None, None, lambda value, o: fednova()),
-    "scaffold": MethodEntry("SCAFFOLD", None, None, lambda value, o: scaffold()),
-    "feddyn": MethodEntry("FedDyn", "dyn_strength", 0.1, lambda value, o: feddyn(value)),
+    "fedavgm": MethodEntry(
+        "FedAvgM", "server_momentum", 0.5, lambda value, o: fedavgm(value, damped=o.damped_momentum), "server momentum"
+    ),
+    "fedopt": MethodEntry("FedOpt", "server_lr", 1.5, lambda value, o: fedopt(value), "a server learning rate"),
+    "fednova": MethodEntry("FedNova", None, None, lambda value, o: fednova(), "clients count by their move a step"),
+    "scaffold": MethodEntry(
+        "SCAFFOLD", None, None, lambda value, o: scaffold(), "control variates against client drift"
+    ),
+    "feddyn": MethodEntry("FedDyn", "dyn_strength", 0.1, lambda value, o: feddyn(value), "dynamic regularisation"),
     "fedcos": MethodEntry(
         "FedCos",
         "cos_strength",
         0.02,
         lambda value, o: fedcos(value, epsilon=o.epsilon, before_server=o.before_server),
+        "clients move along the last global move",
     ),
 }
 
