@@ -13,7 +13,7 @@ import numpy as np
 import optax
 from jax.tree_util import Partial
 
-from fedcos_jax import mesh, sampling, tree
+from fedcos_jax import chunks, mesh, sampling, tree
 from fedcos_jax.errors import require
 from fedcos_jax.local import LocalTask, train_client
 from fedcos_jax.models import Model
@@ -94,12 +94,20 @@ def one_round(
         return sum_moves(moves, losses, weights, positions)
 
     def train_share(*rows: Array) -> MoveSums:
-        return _sum_over_chunks(train_chunk, shapes.chunk, *rows)
+        return chunks.sum_over_chunks(train_chunk, shapes.chunk, *rows)
 
-    # Clients with as many steps stand next to each other, so that nobody in a chunk waits long for the others.
-    order = jnp.argsort(-num_steps) if shapes.local_epochs else jnp.arange(shapes.cohort)
-    rows = (cohort[order], num_steps[order], method.weights(sizes, num_steps)[order], order)
-    sums = mesh.sum_over_devices(train_share, shapes.devices, rows, padding=(0, 0, 0, -1))
+    def train_unequal_share(*rows: Array) -> MoveSums:
+        return chunks.sum_over_unequal_chunks(train_chunk, shapes.chunk, rows[1], rows, padding)
+
+    # A row that is no client's: no steps, no weight, no place in the cohort.
+    padding = (0, 0, 0, -1)
+    rows = (cohort, num_steps, method.weights(sizes, num_steps), jnp.arange(shapes.cohort))
+    if shapes.local_epochs is None:
+        sums = mesh.sum_over_devices(train_share, shapes.devices, rows, padding)
+    else:
+        most_first = jnp.argsort(-num_steps)
+        rows = tuple(row[most_first] for row in rows)
+        sums = mesh.sum_over_devices(train_unequal_share, shapes.devices, rows, padding, work=rows[1])
 
     # optax descends along gradients; the aggregated move points downhill already.
     descent, server = method.server().update(tree.scale(-1, sums.update), state.server, state.params)
@@ -114,20 +122,6 @@ def one_round(
         steps_taken=state.steps_taken.at[cohort].add(num_steps),
     )
     return next_state, round_info(sums, global_move, shapes.cohort)
-
-
-def _sum_over_chunks(f: Callable[..., MoveSums], chunk: int, *arrays: Array) -> MoveSums:
-    """Σ f(slice) over slices of `chunk` along the leading axis, the last one short if need be."""
-    whole, rest = divmod(arrays[0].shape[0], chunk)
-    head = [a[: whole * chunk].reshape(whole, chunk, *a.shape[1:]) for a in arrays]
-    if whole == 1:
-        total = f(*(a[0] for a in head))
-    else:
-        zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), jax.eval_shape(f, *(a[0] for a in head)))
-        total, _ = jax.lax.scan(lambda sums, slices: (tree.add(sums, f(*slices)), None), zeros, head)
-    if rest:
-        total = tree.add(total, f(*(a[whole * chunk :] for a in arrays)))
-    return total
 
 
 def evaluate(
