@@ -6,7 +6,7 @@ add a dependency for two calls and could not deal clients out by their amount of
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeVar
 
 import jax
@@ -82,7 +82,7 @@ def sum_over_devices(
         return f(*rows)
     place = jax.lax.axis_index(AXIS)
     if work is None:
-        share = (_deal(array, devices, value)[place] for array, value in zip(rows, padding, strict=True))
+        share = [_deal(array, devices, value)[place] for array, value in zip(rows, padding, strict=True)]
     else:
         share = share_of_work(rows, padding, least_loaded(work, devices) == place)
     return jax.lax.psum(f(*share), AXIS)
@@ -108,7 +108,7 @@ def least_loaded(work: Array, hands: int) -> Array:
     return jax.lax.scan(give, jnp.zeros(hands, work.dtype), work)[1]
 
 
-def share_of_work(rows: tuple[Array, ...], padding: tuple[int, ...], mine: Array) -> Iterator[Array]:
+def share_of_work(rows: tuple[Array, ...], padding: tuple[int, ...], mine: Array) -> list[Array]:
     """Each array [n] with my rows first, in their order; the others are padding."""
     mine_first = jnp.argsort(~mine, stable=True)
-    return (jnp.where(mine[mine_first], array[mine_first], value) for array, value in zip(rows, padding, strict=True))
+    return [jnp.where(mine[mine_first], array[mine_first], value) for array, value in zip(rows, padding, strict=True)]

@@ -101,7 +101,7 @@ def one_round(
 
     # A row that is no client's: no steps, no weight, no place in the cohort.
     padding = (0, 0, 0, -1)
-    rows = (cohort, num_steps, method.weights(sizes, num_steps), jnp.arange(shapes.cohort))
+    rows: tuple[Array, ...] = (cohort, num_steps, method.weights(sizes, num_steps), jnp.arange(shapes.cohort))
     if shapes.local_epochs is None:
         sums = mesh.sum_over_devices(train_share, shapes.devices, rows, padding)
     else:
