@@ -5,10 +5,12 @@
 
 import argparse
 import functools
+import itertools
 import json
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -16,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import plots
-from benchmarks.workload import compile_round, random_dataset, rounds, take_turns, write
+from benchmarks.workload import compile_round, random_dataset, read, rounds, take_turns, write
 from fedcos_jax import Schedule, chunks, fedcos, federate, mesh, models
 from fedcos_jax.compilation import program_memory
 from fedcos_jax.models import MLP, Model, from_flax, num_parameters
@@ -49,9 +51,9 @@ def time_a_client_step(repeats: int) -> list[dict[str, float]]:
     data = mesh.replicate(shared_data(np.full(POPULATION, BATCH), 60_000), jax.local_device_count())
     model = models.build("mlp", (28, 28), 10)
     shape = {"local_steps": STEPS, "batch_size": BATCH}
-    # A few thousand clients a call: with one evaluation a call, and its dispatch, too rare to count.
+    # A thousand clients or more a call: with one evaluation a call, and its dispatch, too rare to count.
     timers = {
-        str(cohort): rounds(METHOD, data, model, at_once=max(1, 3_000 // cohort), cohort=cohort, **shape)
+        str(cohort): rounds(METHOD, data, model, at_once=max(1, 1_000 // cohort), cohort=cohort, **shape)
         for cohort in COHORTS
     }
     seconds = take_turns(timers, repeats)
@@ -79,7 +81,7 @@ def memory_of_population(population: int) -> dict[str, int]:
     }
 
 
-def in_own_process(population: int) -> dict[str, int]:
+def in_own_process(population: int) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.scaling", "--memory-of", str(population)]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
@@ -144,23 +146,31 @@ def time_of_unequal(repeats: int) -> list[dict[str, float]]:
     return [measure(model) for model in (paper_mlp(), paper_mlp(hidden=8))]
 
 
+SECTIONS: dict[str, Callable[[int], list[dict[str, float]]]] = {
+    "clients": time_a_client_step,
+    "populations": lambda repeats: [in_own_process(population) for population in POPULATIONS],
+    "waste": lambda repeats: [waste(*case) for case in itertools.product(COHORTS[1:], CHUNKS, DEVICES)],
+    "unequal": time_of_unequal,
+}
+
+
 def report(measured: dict[str, Any]) -> None:
     print(f"MLP, {POPULATION:,} clients, {STEPS} local steps of {BATCH} rows")
-    for row in measured["clients"]:
+    for row in measured.get("clients", ()):
         ratio = row["of_the_smallest_cohort"]
         print(
             f"{row['clients']:>8,} a round  {1e6 * row['seconds_a_client_step']:7.0f} µs a client-step, "
             f"{ratio:.2f} of that with {COHORTS[0]} ({'within' if ratio <= FLAT else 'OVER'} {FLAT})"
         )
     print(f"{MEMORY_COHORT} clients a round, a dataset of {MEMORY_ROWS:,} rows, {jax.local_device_count()} devices")
-    for row in measured["populations"]:
+    for row in measured.get("populations", ()):
         print(
             f"{row['population']:>8,} clients  process {row['peak_resident_bytes'] / 1e6:7.1f} MB at most; program "
             f"{row['program_argument_bytes'] / 1e6:.2f} MB of arguments (dataset {row['dataset_bytes'] / 1e6:.2f}) "
             f"and {row['program_temporary_bytes'] / 1e6:.2f} MB besides"
         )
     print("power-law clients, steps taken for each real one")
-    for row in measured["waste"]:
+    for row in measured.get("waste", ()):
         worst = max(row["steps_taken"], row["devices_times_busiest"])
         print(
             f"{row['clients']:>8,} a round, at most {row['chunk']:>3} at once on {row['devices']} devices: "
@@ -168,7 +178,7 @@ def report(measured: dict[str, Any]) -> None:
             f"({'within' if worst <= WASTE else 'OVER'} {WASTE}); "
             f"padded to the longest {row['padded_to_the_longest']:.0f}"
         )
-    for row in measured["unequal"]:
+    for row in measured.get("unequal", ()):
         print(
             f"measured, {row['parameters']:,} parameters, at most {row['chunk']} at once: a step of unequal clients "
             f"takes {row['ratio']:.2f} times a step of equal ones"
@@ -177,6 +187,7 @@ def report(measured: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sections", nargs="*", default=list(SECTIONS), help=f"of {', '.join(SECTIONS)} (default: all)")
     parser.add_argument("--repeats", type=int, default=3, help="times each is measured (default: 3)")
     parser.add_argument("--memory-of", type=int, metavar="CLIENTS", help="only print the memory of this population")
     options = parser.parse_args()
@@ -184,14 +195,10 @@ def main() -> None:
     if options.memory_of:
         print(json.dumps(memory_of_population(options.memory_of)))
         return
-    measured = {
-        "clients": time_a_client_step(options.repeats),
-        "populations": [in_own_process(population) for population in POPULATIONS],
-        "waste": [waste(clients, chunk, devices) for clients in COHORTS[1:] for chunk in CHUNKS for devices in DEVICES],
-        "unequal": time_of_unequal(options.repeats),
-    }
+    measured = read("scaling") | {name: SECTIONS[name](options.repeats) for name in options.sections}
     write("scaling", measured)
-    plots.scaling(measured)
+    if set(measured) >= set(SECTIONS):
+        plots.scaling(measured)
     report(measured)
 
 

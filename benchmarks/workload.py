@@ -118,6 +118,13 @@ def _processor() -> str:
     return names[0] if names else platform.machine()
 
 
+def read(name: str) -> dict[str, Any]:
+    """The measurements that this machine has in benchmarks/results, so that one of several can be taken anew."""
+    path = RESULTS / f"{name}.json"
+    stored = json.loads(path.read_text()) if path.exists() else {}
+    return stored if stored.pop("machine", None) == machine() else {}
+
+
 def write(name: str, measured: Mapping[str, Any]) -> None:
     """The measurements with the machine they were made on, in benchmarks/results."""
     RESULTS.mkdir(exist_ok=True)
