@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks import plots
 from benchmarks.workload import compile_round, random_dataset, read, rounds, take_turns, write
 from fedcos_jax import Schedule, chunks, fedcos, federate, mesh, models
-from fedcos_jax.compilation import program_memory
+from fedcos_jax.compilation import keep_compiled_programs, program_memory
 from fedcos_jax.models import MLP, Model, from_flax, num_parameters
 from fedcos_jax.partition import Ownership
 from fedcos_jax.sampling import steps_per_epoch
@@ -192,6 +192,7 @@ def main() -> None:
     parser.add_argument("--memory-of", type=int, metavar="CLIENTS", help="only print the memory of this population")
     options = parser.parse_args()
     mesh.use_all_cores()
+    keep_compiled_programs()
     if options.memory_of:
         print(json.dumps(memory_of_population(options.memory_of)))
         return
