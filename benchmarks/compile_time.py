@@ -59,7 +59,8 @@ def compile_seconds(table: str, profile: str) -> dict[str, float]:
         initial = f"initial {config.model} of {data.num_clients} clients"
         if initial not in seconds:
             started = time.perf_counter()
-            _compiled_init.lower(jax.random.key(0), method, model=model, num_clients=data.num_clients).compile()
+            shapes = {"num_clients": data.num_clients, "devices": schedule.shapes(data, model).devices}
+            _compiled_init.lower(jax.random.key(0), method, model=model, **shapes).compile()
             seconds[initial] = time.perf_counter() - started
         started = time.perf_counter()
         compile_round(method, data, model, schedule)

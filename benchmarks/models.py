@@ -111,9 +111,14 @@ def theirs(case: Case, data: FederatedData) -> Iterator[float]:
 
 
 def multiply_adds(case: Case) -> float:
-    """Of one training sample, as XLA counts them with its own convolution."""
+    """Of one training sample, as XLA counts them with its own convolution; it takes a loop's body once."""
     model = windowed(case)
     key = jax.random.key(0)
+    if case.model == "lstm":
+        # Each weight of a cell multiplies in every step forwards, for its own gradient and for that of its input.
+        sizes = {jax.tree_util.keystr(path): leaf.size for path, leaf in jax.tree.leaves_with_path(model.init(key))}
+        in_cells = sum(size for name, size in sizes.items() if "kernel_" in name)
+        return 3 * (case.input_shape[0] * in_cells + sizes["['Dense_0']['kernel']"])
     x = jax.ShapeDtypeStruct((case.batch, *case.input_shape), _input_dtype(case))
     y = jax.ShapeDtypeStruct((case.batch,), jnp.int32)
     gradient = jax.jit(jax.grad(lambda params, x, y: model.loss(model.apply(params, x, key), y).mean()))

@@ -103,10 +103,10 @@ def work_done(num_steps: np.ndarray, chunk: int, devices: int) -> tuple[int, int
 
 @functools.partial(jax.jit, static_argnames="chunk")
 def _steps_taken(num_steps: Array, *, chunk: int) -> Array:
-    def count(steps: Array) -> Array:
-        return steps.shape[0] * jnp.max(steps)
+    def count(carry: tuple, steps: Array) -> tuple[tuple, Array]:
+        return carry, steps.shape[0] * jnp.max(steps)
 
-    return chunks.sum_over_unequal_chunks(count, chunk, num_steps, (num_steps,), padding=(0,))
+    return chunks.over_unequal_chunks(count, chunk, num_steps, (), (num_steps,), padding=(0,))[1]
 
 
 def waste(clients: int, chunk: int, devices: int) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """What the benchmarks share: random data, rounds timed one by one, this machine's name and its matrix-product limit."""
 
+import functools
 import itertools
 import json
 import os
@@ -20,7 +21,7 @@ from fedcos_jax.data.cifar import DEVIATION, MEAN
 from fedcos_jax.data.dataset import as_stored
 from fedcos_jax.experiment import versions
 from fedcos_jax.models import Model
-from fedcos_jax.simulate import _compiled_segment, as_arrays, init_state
+from fedcos_jax.simulate import _compiled_segment, as_arrays, init_state, place_state
 from fedcos_jax.types import Examples, FederatedData, FederatedMethod
 
 RESULTS = Path(__file__).parent / "results"
@@ -69,10 +70,11 @@ def compile_round(
     """The program that `run` has for the rounds between two evaluations, compiled and not run, and its arguments."""
     shapes = schedule.shapes(data, model)
     method, optimizer = as_arrays(method), as_arrays(client_sgd(0.01))
-    state = jax.eval_shape(lambda key: init_state(key, method, model, data.num_clients), jax.random.key(0))
+    start = functools.partial(init_state, method=method, model=model, num_clients=data.num_clients)
+    state = jax.eval_shape(functools.partial(start, devices=shapes.devices), jax.random.key(0))
     state = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), state._replace(key=None))
-    state = state._replace(key=jax.random.key(0))
-    arguments = mesh.replicate((state, method, optimizer, data), shapes.devices)
+    state = place_state(state._replace(key=jax.random.key(0)), data.num_clients, shapes.devices)
+    arguments = (state, *mesh.replicate((method, optimizer, data), shapes.devices))
     lowered = _compiled_segment.lower(*arguments, model=model, shapes=shapes, rounds=schedule.eval_every)
     return lowered.compile(), arguments
 

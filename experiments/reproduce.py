@@ -49,7 +49,11 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--methods", nargs="+", default=[], metavar="METHOD", help='e.g. FedAvg "FedCos(0.02)"')
     parser.add_argument("--settings", nargs="+", default=[], metavar="SETTING", help="e.g. sorted iid cifar10-0.1")
     parser.add_argument(
-        "--set", nargs="+", default=[], metavar="NAME=VALUE", help="run a variant of a table, e.g. epsilon=1e-4"
+        "--set",
+        nargs="+",
+        default=[],
+        metavar="NAME=VALUE",
+        help="run a variant of a table (not of a figure), e.g. epsilon=1e-4",
     )
     parser.add_argument("--data-dir", help="folder of the datasets (default: FEDCOS_DATA_DIR)")
     parser.add_argument("--results-dir", type=Path, default=RESULTS, help=f"default: {RESULTS}")
@@ -102,6 +106,7 @@ def reproduce_figures(figures: Sequence[Figure], options: argparse.Namespace) ->
     """Runs the chosen cells of each figure and draws it; a figure of which none is chosen is passed over."""
     if not figures:
         return
+    require(not options.set, "--set runs a variant of a table; figures have none")
     methods, settings = select(
         [table for figure in figures for table in figure.tables], options.methods, options.settings
     )

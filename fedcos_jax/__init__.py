@@ -2,7 +2,7 @@
 
 from fedcos_jax.data import federate, from_arrays, load
 from fedcos_jax.errors import InputError
-from fedcos_jax.methods import METHODS, fedavg, fedavgm, fedcos, fedopt, fedprox, with_fedcos
+from fedcos_jax.methods import METHODS, fedavg, fedavgm, fedcos, feddyn, fednova, fedopt, fedprox, scaffold, with_fedcos
 from fedcos_jax.models import Model, from_flax
 from fedcos_jax.optimizers import client_sgd
 from fedcos_jax.schedule import Schedule
@@ -26,13 +26,16 @@ __all__ = [
     "fedavg",
     "fedavgm",
     "fedcos",
+    "feddyn",
     "federate",
+    "fednova",
     "fedopt",
     "fedprox",
     "from_arrays",
     "from_flax",
     "load",
     "run",
+    "scaffold",
     "simulate",
     "with_fedcos",
 ]

@@ -23,6 +23,17 @@ def by_size(sizes: Array, num_steps: Array) -> Array:
     return sizes / jnp.sum(sizes)
 
 
+def by_size_a_step(sizes: Array, num_steps: Array) -> Array:
+    """λ_i = p_i τ / τ_i, where p_i = |D_i| / Σ_j |D_j|, τ_i are the client's local steps and τ = Σ_j p_j τ_j.
+
+    FedNova: every client counts by its mean move a step, so that one with many local steps does not pull the global
+    model its way (arguments as in `by_size`).
+    """
+    shares = by_size(sizes, num_steps)
+    steps = jnp.maximum(num_steps, 1).astype(shares.dtype)
+    return shares * jnp.sum(shares * steps) / steps
+
+
 def uniform(sizes: Array, num_steps: Array) -> Array:
     """λ_i = 1 / |S|, the plain mean over the cohort S (arguments as in `by_size`)."""
     return jnp.full(sizes.shape, 1 / sizes.shape[0])

@@ -11,7 +11,7 @@ from fedcos_jax.compilation import program_memory
 from fedcos_jax.experiment import Experiment
 from fedcos_jax.models import num_parameters
 from fedcos_jax.schedule import Shapes
-from fedcos_jax.simulate import init_state, segment
+from fedcos_jax.simulate import init_state, place_state, segment
 
 TIMED_SECONDS = 4.0
 """About how long a timed piece of a round may take; longer rounds are timed by a few of their steps."""
@@ -68,9 +68,9 @@ def estimate(experiment: Experiment) -> Estimate:
 def _compile(experiment: Experiment, shapes: Shapes) -> tuple[jax.stages.Compiled, tuple]:
     """One round and an evaluation, and what it is called with."""
     _, method, optimizer, data, model, _ = experiment
-    start = jax.jit(lambda key: init_state(key, method, model, data.num_clients))
-    state = start(jax.random.key(experiment.config.seed))
-    arguments = mesh.replicate((state, data), shapes.devices)
+    start = jax.jit(lambda key: init_state(key, method, model, data.num_clients, shapes.devices))
+    state = place_state(start(jax.random.key(experiment.config.seed)), data.num_clients, shapes.devices)
+    arguments = state, mesh.replicate(data, shapes.devices)
     program = jax.jit(lambda state, data: segment(state, method, optimizer, data, model, shapes, 1))
     return program.lower(*arguments).compile(), arguments
 

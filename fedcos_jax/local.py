@@ -9,7 +9,10 @@ import optax
 from fedcos_jax import tree
 from fedcos_jax.models import Model
 from fedcos_jax.sampling import epoch_batch
-from fedcos_jax.types import Array, FederatedData, LocalContext, Params, Penalty
+from fedcos_jax.types import Array, FederatedData, LocalContext, LocalMove, Params, Penalty
+
+Progress = tuple[Params, optax.OptState, Array, Params | None]
+"""Parameters, optimizer state, and the sums of losses and (where clients remember something) of gradients."""
 
 
 class LocalTask(NamedTuple):
@@ -34,7 +37,7 @@ def train_client(
     optimizer: optax.GradientTransformation,
     limit: Array | int,
     batch_size: int,
-) -> tuple[Params, Array]:
+) -> tuple[LocalMove, Array]:
     """Algorithm 1, line 4: steps of SGD on L_i(x) = f_i(x) + penalty(x), starting from the global model.
 
     Args:
@@ -44,14 +47,16 @@ def train_client(
         batch_size: rows of a step.
 
     Returns:
-        d_i = x_i - x̂, the client's move, and the mean of L_i over its steps.
+        The client's move, and the mean of L_i over its steps.
     """
     context = task.context
     first_row = data.offsets[context.client]
     rows = data.offsets[context.client + 1] - first_row
 
-    def step(index: Array, carry: tuple[Params, optax.OptState, Array]) -> tuple[Params, optax.OptState, Array]:
-        params, state, total_loss = carry
+    remembers = bool(jax.tree.leaves(context.own))
+
+    def step(index: Array, carry: Progress) -> Progress:
+        params, state, total_loss, total_gradient = carry
         positions, mask = epoch_batch(task.order_key, rows, task.steps_taken + index, batch_size)
         chosen = data.indices[first_row + positions]
         augment_key, dropout_key = jax.random.split(jax.random.fold_in(task.noise_key, index))
@@ -64,10 +69,14 @@ def train_client(
 
         loss, gradient = jax.value_and_grad(objective)(params)
         updates, next_state = optimizer.update(gradient, state, params)
-        stepped = (optax.apply_updates(params, updates), next_state, total_loss + loss)
+        total_gradient = tree.add(total_gradient, gradient) if remembers else None
+        stepped = (optax.apply_updates(params, updates), next_state, total_loss + loss, total_gradient)
         return jax.tree.map(lambda new, old: jnp.where(index < task.num_steps, new, old), stepped, carry)
 
     loss_type = jax.tree.leaves(context.start)[0].dtype
-    start = (context.start, optimizer.init(context.start), jnp.zeros((), loss_type))
-    params, _, total_loss = jax.lax.fori_loop(0, limit, step, start)
-    return tree.sub(params, context.start), total_loss / jnp.maximum(task.num_steps, 1)
+    no_gradient = tree.zeros_like(context.start) if remembers else None
+    start = (context.start, optimizer.init(context.start), jnp.zeros((), loss_type), no_gradient)
+    params, _, total_loss, total_gradient = jax.lax.fori_loop(0, limit, step, start)
+    steps = jnp.maximum(task.num_steps, 1)
+    gradient = tree.divide(total_gradient, steps) if remembers else None
+    return LocalMove(tree.sub(params, context.start), gradient), total_loss / steps

@@ -16,7 +16,7 @@ from fedcos_jax.telemetry import RoundInfo
 
 CSV_FILE, CONFIG_FILE = "history.csv", "config.toml"
 COLUMNS = ("round", *EVALUATED, *RoundInfo._fields)
-_INSTALL = "pip install 'fedcos-jax[tensorboard]'"
+_INSTALL = "pip install tensorboardX"
 
 
 @contextmanager

@@ -7,7 +7,7 @@ add a dependency for two calls and could not deal clients out by their amount of
 
 import os
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,14 @@ from jax.sharding import PartitionSpec as P
 from fedcos_jax.types import Array
 
 AXIS = "clients"
+SAME, DIVIDED = P(), P(AXIS)
 Tree = TypeVar("Tree")
+
+_PATIENCE = "xla_cpu_collective_call_terminate_timeout_seconds"
+_SILENCE = "xla_cpu_collective_call_warn_stuck_timeout_seconds"
+_A_WEEK = 7 * 24 * 3600
+"""XLA takes a CPU device for stuck that waits 40 seconds for another one, and ends the process. A device with three
+clients of ResNet18 may well be an hour behind one with two."""
 
 
 def use_all_cores() -> None:
@@ -31,6 +38,9 @@ def use_all_cores() -> None:
         jax.config.update("jax_num_cpu_devices", cores)
     except RuntimeError:
         return
+    flags = os.environ.get("XLA_FLAGS", "")
+    if jax.__version_info__ >= (0, 8) and _PATIENCE not in flags:  # older ones do not know the flags
+        os.environ["XLA_FLAGS"] = f"{flags} --{_PATIENCE}={_A_WEEK} --{_SILENCE}={_A_WEEK}".strip()
 
 
 def _mesh(devices: int) -> Mesh:
@@ -47,6 +57,11 @@ def split(values: Tree, devices: int) -> Tree:
     return jax.device_put(values, NamedSharding(_mesh(devices), P(AXIS)) if devices > 1 else None)
 
 
+def even_rows(rows: int, devices: int) -> int:
+    """So many rows or the next number that the devices can divide among them."""
+    return -(-rows // devices) * devices
+
+
 def on_shares(f: Callable[..., Tree], devices: int) -> Callable[..., Tree]:
     """f(rows, shared) as one program in which every device has its own share of the rows."""
     if devices == 1:
@@ -54,38 +69,82 @@ def on_shares(f: Callable[..., Tree], devices: int) -> Callable[..., Tree]:
     return jax.shard_map(f, mesh=_mesh(devices), in_specs=(P(AXIS), P()), out_specs=P(AXIS), check_vma=False)
 
 
-def on_each(f: Callable[..., Tree], devices: int) -> Callable[..., Tree]:
-    """f as one program for so many devices: all receive and return the same, and share work in `sum_over_devices`."""
-    if devices == 1:
-        return f
-    return jax.shard_map(f, mesh=_mesh(devices), in_specs=P(), out_specs=P(), check_vma=False)
-
-
-def sum_over_devices(
-    f: Callable[..., Tree],
-    devices: int,
-    rows: tuple[Array, ...],
-    padding: tuple[int, ...],
-    work: Array | None = None,
-) -> Tree:
-    """Σ f(share of the rows) over devices, inside a function that runs `on_each` of them.
+def on_each(f: Callable[..., Tree], devices: int, in_specs: Any, out_specs: Any) -> Callable[..., Tree]:
+    """f as one program for so many devices, which share the work by `share` and `total`.
 
     Args:
-        f: takes arrays with a share of the rows of each of `rows`.
+        f: what each device does.
         devices: how many.
+        in_specs, out_specs: for the arguments and results (or parts of them) SAME where all devices have the same, and
+            DIVIDED where each has its part of the leading axes.
+    """
+    if devices == 1:
+        return f
+    return jax.shard_map(f, mesh=_mesh(devices), in_specs=in_specs, out_specs=out_specs, check_vma=False)
+
+
+def share(
+    rows: tuple[Array, ...], devices: int, padding: tuple[int, ...], work: Array | None = None
+) -> tuple[Array, ...]:
+    """This device's share of the rows, inside a function that runs `on_each`.
+
+    Args:
         rows: arrays [n], dealt out to the devices like cards.
-        padding: for each array, the value of a row that f does not count, for where a share is short.
+        devices: how many.
+        padding: for each array, the value of a row that is not to count, for where a share is short.
         work: what each row costs [n], falling, where they cost unequally: each row then goes to the device with the
             least work so far.
     """
     if devices == 1:
-        return f(*rows)
+        return rows
     place = jax.lax.axis_index(AXIS)
-    if work is None:
-        share = [_deal(array, devices, value)[place] for array, value in zip(rows, padding, strict=True)]
-    else:
-        share = share_of_work(rows, padding, least_loaded(work, devices) == place)
-    return jax.lax.psum(f(*share), AXIS)
+    if work is not None:
+        return share_of_work(rows, padding, least_loaded(work, devices) == place)
+    return tuple(_deal(array, devices, value)[place] for array, value in zip(rows, padding, strict=True))
+
+
+def total(values: Tree, devices: int) -> Tree:
+    """Σ of the values over devices, inside a function that runs `on_each`."""
+    return jax.lax.psum(values, AXIS) if devices > 1 else values
+
+
+def read_rows(table: Tree, rows: Array, devices: int) -> Tree:
+    """Rows of a table that is divided among the devices, wherever they are, inside a function that runs `on_each`.
+
+    Args:
+        table: leaves [n, ...] in all, [n / devices, ...] on each device.
+        rows: the rows that this device wants, as many as the others.
+        devices: how many.
+    """
+    if devices == 1 or not jax.tree.leaves(table):
+        return jax.tree.map(lambda leaf: leaf[rows], table)
+    wanted = jax.lax.all_gather(rows, AXIS)
+
+    def read(leaf: Array) -> Array:
+        place = wanted - jax.lax.axis_index(AXIS) * leaf.shape[0]
+        here = ((place >= 0) & (place < leaf.shape[0])).reshape(*place.shape, *[1] * (leaf.ndim - 1))
+        return jax.lax.psum_scatter(jnp.where(here, leaf[place], 0), AXIS)
+
+    return jax.tree.map(read, table)
+
+
+def write_rows(table: Tree, rows: Array, values: Tree, devices: int) -> Tree:
+    """The table of `read_rows` with rows that this device, like each of the others, has new values for.
+
+    Rows of a negative number are written nowhere.
+    """
+    if not jax.tree.leaves(table):
+        return table
+    if devices > 1:
+        rows, values = jax.tree.map(lambda leaf: jax.lax.all_gather(leaf, AXIS, tiled=True), (rows, values))
+
+    def write(leaf: Array, new: Array) -> Array:
+        first = jax.lax.axis_index(AXIS) * leaf.shape[0] if devices > 1 else 0
+        # A negative place would count from the end.
+        place = jnp.where(rows < first, leaf.shape[0], rows - first)
+        return leaf.at[place].set(new, mode="drop")
+
+    return jax.tree.map(write, table, values)
 
 
 def _deal(array: Array, hands: int, padding: int) -> Array:
@@ -108,7 +167,9 @@ def least_loaded(work: Array, hands: int) -> Array:
     return jax.lax.scan(give, jnp.zeros(hands, work.dtype), work)[1]
 
 
-def share_of_work(rows: tuple[Array, ...], padding: tuple[int, ...], mine: Array) -> list[Array]:
+def share_of_work(rows: tuple[Array, ...], padding: tuple[int, ...], mine: Array) -> tuple[Array, ...]:
     """Each array [n] with my rows first, in their order; the others are padding."""
     mine_first = jnp.argsort(~mine, stable=True)
-    return [jnp.where(mine[mine_first], array[mine_first], value) for array, value in zip(rows, padding, strict=True)]
+    return tuple(
+        jnp.where(mine[mine_first], array[mine_first], value) for array, value in zip(rows, padding, strict=True)
+    )

@@ -6,6 +6,9 @@
 | FedProx(μ)    | μ ‖x - x̂‖²         | x̂ ← x̂ + Δ            |
 | FedAvgM(β)    | nothing            | x̂ ← x̂ + m, momentum  |
 | FedOpt(η_g)   | nothing            | x̂ ← x̂ + η_g Δ        |
+| FedNova       | nothing            | x̂ ← x̂ + Δ, λ_i by move a step |
+| SCAFFOLD      | <x - x̂, c - c_i>   | x̂ ← x̂ + Δ            |
+| FedDyn(α)     | α/2 ‖x - x̂‖² - <x - x̂, g_i> | x̂ ← x̂ + Δ + s |
 | FedCos(μ)     | μ (1 - cos θ)      | x̂ ← x̂ + Δ            |
 | any + FedCos  | its own + FedCos's | its own              |
 """
@@ -17,7 +20,7 @@ from typing import NamedTuple
 from jax.tree_util import Partial
 
 from fedcos_jax import aggregation, optimizers, penalties
-from fedcos_jax.errors import InputError, require_known
+from fedcos_jax.errors import InputError, require, require_known
 from fedcos_jax.types import FederatedMethod, Scalar
 
 
@@ -39,6 +42,21 @@ def fedavgm(momentum: Scalar, *, damped: bool = False) -> FederatedMethod:
 def fedopt(learning_rate: Scalar) -> FederatedMethod:
     """FedOpt (Reddi et al. 2021) with SGD on the server: a server learning rate."""
     return fedavg()._replace(server=optimizers.server_sgd(learning_rate))
+
+
+def fednova() -> FederatedMethod:
+    """FedNova (Wang et al. 2020): clients that take more local steps do not count more."""
+    return fedavg()._replace(weights=Partial(aggregation.by_size_a_step))
+
+
+def scaffold() -> FederatedMethod:
+    """SCAFFOLD (Karimireddy et al. 2020): control variates against client drift; every client counts the same."""
+    return fedavg()._replace(penalty=penalties.control_variate(), weights=Partial(aggregation.uniform))
+
+
+def feddyn(strength: Scalar) -> FederatedMethod:
+    """FedDyn (Acar et al. 2021): dynamic regularisation; every client counts the same."""
+    return FederatedMethod(penalties.dynamic(strength), Partial(aggregation.uniform), optimizers.server_dynamic())
 
 
 def fedcos(strength: Scalar, *, epsilon: Scalar = 0.0, before_server: bool = False) -> FederatedMethod:
@@ -74,7 +92,7 @@ class MethodEntry(NamedTuple):
     label: str
     """The name as the paper's tables spell it."""
     parameter: str | None
-    """What the number in brackets is (an argument of `paper_form`); None if there is none."""
+    """What the number in brackets is, as flags and configs spell it; None if there is none."""
     default: float | None
     build: Callable[..., FederatedMethod]
     """(number, options) -> method."""
@@ -87,6 +105,9 @@ METHODS: dict[str, MethodEntry] = {
         "FedAvgM", "server_momentum", 0.5, lambda value, o: fedavgm(value, damped=o.damped_momentum)
     ),
     "fedopt": MethodEntry("FedOpt", "server_lr", 1.5, lambda value, o: fedopt(value)),
+    "fednova": MethodEntry("FedNova", None, None, lambda value, o: fednova()),
+    "scaffold": MethodEntry("SCAFFOLD", None, None, lambda value, o: scaffold()),
+    "feddyn": MethodEntry("FedDyn", "dyn_strength", 0.1, lambda value, o: feddyn(value)),
     "fedcos": MethodEntry(
         "FedCos",
         "cos_strength",
@@ -188,6 +209,11 @@ def paper_form(
     return FederatedMethod(penalty, Partial(weights), server)
 
 
+_IN_PAPER = ("fedavg", "fedprox", "fedavgm", "fedopt", "fedcos")
+
+
 def in_paper_form(spec: MethodSpec, options: Options = PAPER) -> FederatedMethod:
     """A method of the paper's tables by its label, in the structure they all share."""
+    shared = [METHODS[name].label for name in _IN_PAPER]
+    require(spec.base.name in _IN_PAPER, f"{spec.base.label} is not of one form with {', '.join(shared)}")
     return paper_form(**spec.numbers, options=options)

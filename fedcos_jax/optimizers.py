@@ -102,6 +102,25 @@ def damped_momentum(decay: Scalar) -> optax.GradientTransformation:
     return optax.GradientTransformation(init, update)
 
 
+def accumulated_moves() -> optax.GradientTransformationExtraArgs:
+    """Δ + s with s ← s + p Δ, p the share of clients that took part: the server of FedDyn, where s = -h/α."""
+
+    def update(updates: Params, state: Params, params: Params | None = None, *, participation: Scalar):
+        moved = jax.tree.map(lambda s, u: s + jnp.asarray(participation, u.dtype) * u, state, updates)
+        return tree.add(updates, moved), moved
+
+    return optax.GradientTransformationExtraArgs(tree.zeros_like, update)
+
+
+def server_dynamic():
+    """x̂ ← x̂ + Δ + s, as in `accumulated_moves`."""
+    return Partial(_dynamic_server)
+
+
+def _dynamic_server() -> optax.GradientTransformationExtraArgs:
+    return optax.chain(accumulated_moves(), optax.scale_by_learning_rate(1.0))
+
+
 def server_sgd(learning_rate: Scalar = 1.0, momentum: Scalar | None = None, *, damped: bool = False):
     """x̂ ← x̂ + η_g Δ, with server momentum if given.
 

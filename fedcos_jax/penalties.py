@@ -1,4 +1,4 @@
-"""What a client adds to its loss: FedProx's proximal term and FedCos's cosine term.
+"""What a client adds to its loss: the terms of FedProx, FedCos, SCAFFOLD and FedDyn, and their sum.
 
 A strength is a scalar, or one value a client as an array [clients].
 """
@@ -11,17 +11,13 @@ from jax.tree_util import Partial
 
 from fedcos_jax import tree
 from fedcos_jax.errors import require_at_least
-from fedcos_jax.types import Array, LocalContext, Memory, Params, Penalty, Scalar, ServerMove
+from fedcos_jax.types import Array, LocalContext, LocalMove, Memory, Params, Penalty, Scalar, ServerMove, nothing
 
 
 def of_client(value: Scalar, client: Array) -> Array:
     """A client's own entry of a hyper-parameter that is a scalar or an array [clients]."""
     value = jnp.asarray(value)
     return value if value.ndim == 0 else value[client]
-
-
-def _no_memory(params: Params) -> Memory:
-    return ()
 
 
 def _keep_memory(memory: Memory, move: ServerMove) -> Memory:
@@ -38,7 +34,7 @@ def proximal(strength: Scalar, *, half: bool = False) -> Penalty:
     """
     require_at_least(0, **{"FedProx strength": strength})
     weight = strength / 2 if half else strength
-    return Penalty(Partial(_no_memory), Partial(_proximal_value, weight), Partial(_keep_memory))
+    return Penalty(Partial(nothing), Partial(_proximal_value, weight), Partial(_keep_memory))
 
 
 def _proximal_value(weight: Scalar, params: Params, context: LocalContext) -> Array:
@@ -103,9 +99,70 @@ def _cosine_value(strength: Scalar, epsilon: Scalar, params: Params, context: Lo
     return of_client(strength, context.client) * (1 - jnp.where(defined, cos, 1))
 
 
+def control_variate() -> Penalty:
+    """SCAFFOLD: <x - x̂, c - c_i>, which turns each local gradient from the client's own to everybody's.
+
+    A client remembers c_i, the mean gradient of its loss over the local steps of its last round (with plain SGD this is
+    option II of Karimireddy et al. 2020), and the server c, the mean of all c_i.
+    """
+    return Penalty(
+        init=Partial(tree.zeros_like),
+        value=Partial(_control_value),
+        server_update=Partial(_add_learnt),
+        client_init=Partial(tree.zeros_like),
+        client_update=Partial(_own_gradient),
+    )
+
+
+def _control_value(params: Params, context: LocalContext) -> Array:
+    return tree.dot(tree.sub(params, context.start), tree.sub(context.memory, context.own))
+
+
+def _own_gradient(context: LocalContext, local: LocalMove) -> Params:
+    """The mean local gradient without the correction that was part of it."""
+    return tree.sub(local.gradient, tree.sub(context.memory, context.own))
+
+
+def _add_learnt(memory: Params, move: ServerMove) -> Params:
+    return tree.add(memory, move.learnt)
+
+
+def dynamic(strength: Scalar) -> Penalty:
+    """FedDyn: α/2 ‖x - x̂‖² - <x - x̂, g_i>, whose optimum is the global one once the clients agree.
+
+    A client remembers g_i ← g_i - α (x_i - x̂), the gradient of its loss where it stopped.
+
+    Args:
+        strength: α.
+    """
+    require_at_least(0, **{"FedDyn strength": strength})
+    return Penalty(
+        init=Partial(nothing),
+        value=Partial(_dynamic_value, strength),
+        server_update=Partial(_keep_memory),
+        client_init=Partial(tree.zeros_like),
+        client_update=Partial(_final_gradient, strength),
+    )
+
+
+def _dynamic_value(strength: Scalar, params: Params, context: LocalContext) -> Array:
+    move = tree.sub(params, context.start)
+    return of_client(strength, context.client) / 2 * tree.squared_norm(move) - tree.dot(move, context.own)
+
+
+def _final_gradient(strength: Scalar, context: LocalContext, local: LocalMove) -> Params:
+    return tree.sub(context.own, tree.scale(of_client(strength, context.client), local.move))
+
+
 def chain(*penalties: Penalty) -> Penalty:
     """The sum of penalties; of none, zero."""
-    return Penalty(Partial(_chain_init, penalties), Partial(_chain_value, penalties), Partial(_chain_update, penalties))
+    return Penalty(
+        init=Partial(_chain_init, penalties),
+        value=Partial(_chain_value, penalties),
+        server_update=Partial(_chain_update, penalties),
+        client_init=Partial(_chain_client_init, penalties),
+        client_update=Partial(_chain_client_update, penalties),
+    )
 
 
 def _chain_init(penalties: tuple[Penalty, ...], params: Params) -> Memory:
@@ -114,10 +171,25 @@ def _chain_init(penalties: tuple[Penalty, ...], params: Params) -> Memory:
 
 def _chain_value(penalties: tuple[Penalty, ...], params: Params, context: LocalContext) -> Array:
     total = jnp.zeros(())
-    for penalty, memory in zip(penalties, context.memory, strict=True):
-        total += penalty.value(params, context._replace(memory=memory))
+    for penalty, part in zip(penalties, _parts(context), strict=True):
+        total += penalty.value(params, part)
     return total
 
 
+def _parts(context: LocalContext) -> list[LocalContext]:
+    """The context as each link of a chain sees it."""
+    memories = zip(context.memory, context.own, strict=True)
+    return [context._replace(memory=memory, own=own) for memory, own in memories]
+
+
 def _chain_update(penalties: tuple[Penalty, ...], memory: Memory, move: ServerMove) -> Memory:
-    return tuple(p.server_update(m, move) for p, m in zip(penalties, memory, strict=True))
+    links = zip(penalties, memory, move.learnt, strict=True)
+    return tuple(penalty.server_update(own, move._replace(learnt=learnt)) for penalty, own, learnt in links)
+
+
+def _chain_client_init(penalties: tuple[Penalty, ...], params: Params) -> Memory:
+    return tuple(penalty.client_init(params) for penalty in penalties)
+
+
+def _chain_client_update(penalties: tuple[Penalty, ...], context: LocalContext, local: LocalMove) -> Memory:
+    return tuple(penalty.client_update(part, local) for penalty, part in zip(penalties, _parts(context), strict=True))

@@ -4,8 +4,9 @@
 once in segments between evaluations, so that the host can show progress.
 """
 
+import functools
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +19,7 @@ from fedcos_jax.errors import require
 from fedcos_jax.local import LocalTask, train_client
 from fedcos_jax.models import Model
 from fedcos_jax.schedule import Schedule, Shapes
-from fedcos_jax.telemetry import MoveSums, RoundInfo, round_info, sum_moves
+from fedcos_jax.telemetry import RoundInfo, round_info, sum_moves
 from fedcos_jax.types import (
     Array,
     ClientOptimizer,
@@ -26,6 +27,7 @@ from fedcos_jax.types import (
     FederatedData,
     FederatedMethod,
     LocalContext,
+    Memory,
     Params,
     RoundState,
     ServerMove,
@@ -49,8 +51,8 @@ class History(NamedTuple):
     rounds: RoundInfo
 
 
-def init_state(key: Array, method: FederatedMethod, model: Model, num_clients: int) -> RoundState:
-    """The state before the first round: x̂⁰ drawn from the key, d̂⁰ = 0."""
+def init_state(key: Array, method: FederatedMethod, model: Model, num_clients: int, devices: int = 1) -> RoundState:
+    """The state before the first round: x̂⁰ drawn from the key, d̂⁰ = 0, for a run on so many devices."""
     init_key, run_key = jax.random.split(key)
     params = model.init(init_key)
     return RoundState(
@@ -59,6 +61,7 @@ def init_state(key: Array, method: FederatedMethod, model: Model, num_clients: i
         params=params,
         server=method.server().init(params),
         memory=method.penalty.init(params),
+        clients=tree.stack(method.penalty.client_init(params), mesh.even_rows(num_clients, devices)),
         steps_taken=jnp.zeros(num_clients, jnp.int32),
     )
 
@@ -78,39 +81,48 @@ def one_round(
     num_steps = shapes.num_steps(sizes)
     round_key = jax.random.fold_in(noise_key, state.round)
 
-    def train(client: Array, num_steps: Array, limit: Array) -> tuple[Params, Array]:
+    def train(limit: Array, client: Array, own: Memory, num_steps: Array) -> tuple[Params, Memory, Array]:
+        context = LocalContext(state.params, state.memory, client, own)
         task = LocalTask(
-            context=LocalContext(state.params, state.memory, client),
+            context=context,
             num_steps=num_steps,
             steps_taken=state.steps_taken[client],
             order_key=jax.random.fold_in(order_key, client),
             noise_key=jax.random.fold_in(round_key, client),
         )
         client_optimizer = optimizer(state.round, client)
-        return train_client(task, data, model, method.penalty, client_optimizer, limit, shapes.batch_size)
+        local, loss = train_client(task, data, model, method.penalty, client_optimizer, limit, shapes.batch_size)
+        return local.move, method.penalty.client_update(context, local), loss
 
-    def train_chunk(clients: Array, num_steps: Array, weights: Array, positions: Array) -> MoveSums:
-        moves, losses = jax.vmap(train, in_axes=(0, 0, None))(clients, num_steps, jnp.max(num_steps))
-        return sum_moves(moves, losses, weights, positions)
+    def train_chunk(memories: Memory, clients: Array, num_steps: Array, weights: Array, positions: Array):
+        own = mesh.read_rows(memories, clients, shapes.devices)
+        train_one = functools.partial(train, jnp.max(num_steps))
+        moves, new, losses = tree.map_rows(train_one, clients, own, num_steps)
+        trained = num_steps > 0
+        memories = mesh.write_rows(memories, jnp.where(trained, clients, -1), new, shapes.devices)
+        learnt = tree.combine(trained / data.num_clients, tree.sub(new, own))
+        return memories, (sum_moves(moves, losses, weights, positions), learnt)
 
-    def train_share(*rows: Array) -> MoveSums:
-        return chunks.sum_over_chunks(train_chunk, shapes.chunk, *rows)
-
-    def train_unequal_share(*rows: Array) -> MoveSums:
-        return chunks.sum_over_unequal_chunks(train_chunk, shapes.chunk, rows[1], rows, padding)
-
-    # A row that is no client's: no steps, no weight, no place in the cohort.
+    # Clients with as many steps stand next to each other, so that nobody in a chunk waits long for the others.
+    order = jnp.argsort(-num_steps) if shapes.local_epochs else jnp.arange(shapes.cohort)
+    everyone = (cohort[order], num_steps[order], method.weights(sizes, num_steps)[order], order)
     padding = (0, 0, 0, -1)
-    rows: tuple[Array, ...] = (cohort, num_steps, method.weights(sizes, num_steps), jnp.arange(shapes.cohort))
-    if shapes.local_epochs is None:
-        sums = mesh.sum_over_devices(train_share, shapes.devices, rows, padding)
+    # Devices that hand memories to each other go from chunk to chunk together, so each has as many of the same width.
+    together = shapes.devices > 1 and bool(jax.tree.leaves(state.clients))
+    if shapes.local_epochs is None or together:
+        rows = mesh.share(everyone, shapes.devices, padding)
+        memories, partial_sums = chunks.over_chunks(train_chunk, shapes.chunk, state.clients, rows)
     else:
-        most_first = jnp.argsort(-num_steps)
-        rows = tuple(row[most_first] for row in rows)
-        sums = mesh.sum_over_devices(train_unequal_share, shapes.devices, rows, padding, work=rows[1])
+        rows = mesh.share(everyone, shapes.devices, padding, work=everyone[1])
+        memories, partial_sums = chunks.over_unequal_chunks(
+            train_chunk, shapes.chunk, rows[1], state.clients, rows, padding
+        )
+    sums, learnt = mesh.total(partial_sums, shapes.devices)
 
     # optax descends along gradients; the aggregated move points downhill already.
-    descent, server = method.server().update(tree.scale(-1, sums.update), state.server, state.params)
+    optimize = optax.with_extra_args_support(method.server()).update
+    participation = shapes.cohort / data.num_clients
+    descent, server = optimize(tree.scale(-1, sums.update), state.server, state.params, participation=participation)
     params = optax.apply_updates(state.params, descent)
     global_move = tree.sub(params, state.params)
     next_state = RoundState(
@@ -118,7 +130,8 @@ def one_round(
         round=state.round + 1,
         params=params,
         server=server,
-        memory=method.penalty.server_update(state.memory, ServerMove(sums.update, global_move)),
+        memory=method.penalty.server_update(state.memory, ServerMove(sums.update, global_move, learnt)),
+        clients=memories,
         steps_taken=state.steps_taken.at[cohort].add(num_steps),
     )
     return next_state, round_info(sums, global_move, shapes.cohort)
@@ -139,12 +152,10 @@ def evaluate(
         masked = Evaluation(jnp.where(mask, correct, 0).sum(dtype=losses.dtype), jnp.where(mask, losses, 0).sum())
         return tree.add(sums, masked), None
 
-    def add_batches(starts: Array) -> Evaluation:
-        zero = jnp.zeros((), jax.tree.leaves(params)[0].dtype)
-        return jax.lax.scan(add_batch, Evaluation(zero, zero), starts)[0]
-
-    sums = mesh.sum_over_devices(add_batches, devices, (jnp.arange(0, rows, batch),), padding=(rows,))
-    return jax.tree.map(lambda total: total / rows, sums)
+    zero = jnp.zeros((), jax.tree.leaves(params)[0].dtype)
+    (starts,) = mesh.share((jnp.arange(0, rows, batch),), devices, padding=(rows,))
+    sums, _ = jax.lax.scan(add_batch, Evaluation(zero, zero), starts)
+    return jax.tree.map(lambda total: total / rows, mesh.total(sums, devices))
 
 
 def segment(
@@ -166,7 +177,10 @@ def segment(
         evaluation = evaluate(state.params, data.test, data.preprocess, model, shapes.eval_batch, shapes.devices)
         return state, (infos, evaluation)
 
-    return mesh.on_each(stretch, shapes.devices)(state, method, optimizer, data)
+    where: dict[str, Any] = dict.fromkeys(RoundState._fields, mesh.SAME) | {"clients": mesh.DIVIDED}
+    placed = RoundState(**where)
+    on_all = mesh.on_each(stretch, shapes.devices, (placed, *[mesh.SAME] * 3), (placed, mesh.SAME))
+    return on_all(state, method, optimizer, data)
 
 
 def simulate(
@@ -196,7 +210,7 @@ def simulate(
     def run_segment(state: RoundState, rounds: int):
         return segment(state, method, optimizer, data, model, shapes, rounds)
 
-    state = init_state(key, method, model, data.num_clients)
+    state = init_state(key, method, model, data.num_clients, shapes.devices)
     state, (infos, evaluations) = jax.lax.scan(
         lambda state, _: run_segment(state, schedule.eval_every), state, length=blocks
     )
@@ -216,7 +230,7 @@ def _segments(start: int, schedule: Schedule) -> Iterator[int]:
         start += length
 
 
-_compiled_init = jax.jit(init_state, static_argnames=("model", "num_clients"))
+_compiled_init = jax.jit(init_state, static_argnames=("model", "num_clients", "devices"))
 _compiled_segment = jax.jit(segment, static_argnames=("model", "shapes", "rounds"), donate_argnames=("state",))
 
 Progress = Callable[[int, Evaluation], None]
@@ -249,8 +263,9 @@ def run(
     shapes = schedule.shapes(data, model)
     method, optimizer = as_arrays(method), as_arrays(optimizer)
     if state is None:
-        state = _compiled_init(key, method, model=model, num_clients=data.num_clients)
-    state, method, optimizer, data = mesh.replicate((state, method, optimizer, data), shapes.devices)
+        state = _compiled_init(key, method, model=model, num_clients=data.num_clients, devices=shapes.devices)
+    state = place_state(state, data.num_clients, shapes.devices)
+    method, optimizer, data = mesh.replicate((method, optimizer, data), shapes.devices)
     completed = int(state.round)
     require(completed < schedule.rounds, f"the state has {completed} rounds behind it, the schedule {schedule.rounds}")
     evaluated, outputs = [], []
@@ -258,12 +273,25 @@ def run(
         state, output = _compiled_segment(state, method, optimizer, data, model=model, shapes=shapes, rounds=rounds)
         completed += rounds
         evaluated.append(completed)
-        outputs.append(output)
+        outputs.append(jax.block_until_ready(output))
         if progress is not None:
             progress(completed, jax.device_get(output[1]))
     infos, evaluations = zip(*jax.device_get(outputs), strict=True)
     join = lambda trees, how: jax.tree.map(lambda *leaves: how(leaves), *trees)  # noqa: E731
     return state, History(np.array(evaluated), join(evaluations, np.stack), join(infos, np.concatenate))
+
+
+def place_state(state: RoundState, num_clients: int, devices: int) -> RoundState:
+    """The state where a run on so many devices has it; it may come from a run on another number."""
+    rows = mesh.even_rows(num_clients, devices)
+
+    def fit(leaf: Array) -> Array:
+        if leaf.shape[0] == rows:
+            return leaf
+        return jnp.pad(leaf[:num_clients], ((0, rows - num_clients), *[(0, 0)] * (leaf.ndim - 1)))
+
+    shared = mesh.replicate(state._replace(clients=()), devices)
+    return shared._replace(clients=mesh.split(jax.tree.map(fit, state.clients), devices))
 
 
 def as_arrays(method):

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fedcos_jax import mesh
+from fedcos_jax import mesh, tree
 from fedcos_jax.compilation import program_memory
 from fedcos_jax.errors import InputError, require, require_at_least
 from fedcos_jax.models import Model
@@ -121,14 +121,12 @@ def fitting_chunk(
 
 @functools.partial(jax.jit, static_argnames=("model", "schedule", "devices"))
 def _compiled_block(trials: Trial, data: FederatedData, *, model: Model, schedule: Schedule, devices: int) -> History:
-    def one(trial: Trial, data: FederatedData) -> History:
+    def one(data: FederatedData, trial: Trial) -> History:
         owned = data._replace(indices=jnp.asarray(trial.indices), offsets=jnp.asarray(trial.offsets))
         return simulate(trial.key, trial.method, trial.optimizer, owned, model, schedule)[1]
 
     def share(trials: Trial, data: FederatedData) -> History:
-        if trials.key.shape[0] > 1:
-            return jax.vmap(one, in_axes=(0, None))(trials, data)
-        return jax.tree.map(lambda leaf: leaf[None], one(jax.tree.map(lambda leaf: leaf[0], trials), data))
+        return tree.map_rows(functools.partial(one, data), trials)
 
     return mesh.on_shares(share, devices)(trials, data)
 

@@ -4,11 +4,16 @@ Products run at the highest precision: the default of TPUs and of recent GPUs ro
 to 8 or 10 bits of mantissa, which is fine for a layer and ruinous for an aggregate or an angle.
 """
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import jax
 import jax.numpy as jnp
 import optax
 
 from fedcos_jax.types import Array, Params
+
+Tree = TypeVar("Tree")
 
 sub = optax.tree.sub
 add = optax.tree.add
@@ -45,6 +50,18 @@ def combine(coefficients: Array, stacked: Params) -> Params:
         lambda leaf: jnp.tensordot(coefficients.astype(leaf.dtype), leaf, axes=1, precision=jax.lax.Precision.HIGHEST),
         stacked,
     )
+
+
+def map_rows(f: Callable[..., Tree], *stacked: Params) -> Tree:
+    """f of every row of stacked trees, by `vmap`; a single row goes without, which compiles to faster code."""
+    if jax.tree.leaves(stacked)[0].shape[0] > 1:
+        return jax.vmap(f)(*stacked)
+    return jax.tree.map(lambda leaf: leaf[None], f(*(row(one, 0) for one in stacked)))
+
+
+def stack(a: Params, copies: int) -> Params:
+    """The tree so many times over: leaves [copies, ...]."""
+    return jax.tree.map(lambda leaf: jnp.repeat(leaf[None], copies, axis=0), a)
 
 
 def row(stacked: Params, index: int) -> Params:

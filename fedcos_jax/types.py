@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import chex
 import jax
+from jax.tree_util import Partial
 
 Array: TypeAlias = jax.Array
 Params: TypeAlias = chex.ArrayTree
@@ -25,6 +26,17 @@ class LocalContext(NamedTuple):
     """What the server told every client (for the cosine penalty: the global direction)."""
     client: Array
     """The client's index in the population."""
+    own: Memory
+    """What this client remembers of the rounds it took part in."""
+
+
+class LocalMove(NamedTuple):
+    """What one client's local training came to."""
+
+    move: Params
+    """d_i = x_i - x̂."""
+    gradient: Params | None
+    """Mean of ∇L_i over the local steps; None for a method whose clients remember nothing."""
 
 
 class ServerMove(NamedTuple):
@@ -34,14 +46,30 @@ class ServerMove(NamedTuple):
     """Σ λ_i (x_i - x̂), the aggregated local moves, before the server optimizer."""
     move: Params
     """x̂ʳ⁺ᴷ - x̂ʳ, the move of the global model, after the server optimizer."""
+    learnt: Memory
+    """Change of the mean of all clients' own memories: the sum of the cohort's changes over all N clients."""
+
+
+def nothing(params: Params) -> Memory:
+    """The memory of a penalty that needs none."""
+    return ()
+
+
+def _unchanged(context: LocalContext, move: LocalMove) -> Memory:
+    return context.own
 
 
 class Penalty(NamedTuple):
-    """What a client adds to its loss, and what the server remembers for it between rounds."""
+    """What a client adds to its loss, and what the server and the client itself remember for it between rounds."""
 
     init: Callable[[Params], Memory]
+    """(initial parameters) -> the server's memory."""
     value: Callable[[Params, LocalContext], Array]
     server_update: Callable[[Memory, ServerMove], Memory]
+    client_init: Callable[[Params], Memory] = Partial(nothing)
+    """(initial parameters) -> the memory of one client; by default it has none."""
+    client_update: Callable[[LocalContext, LocalMove], Memory] = Partial(_unchanged)
+    """After local training -> the client's new memory."""
 
 
 class FederatedMethod(NamedTuple):
@@ -97,5 +125,8 @@ class RoundState(NamedTuple):
     server: Any
     """State of the server optimizer."""
     memory: Memory
+    """What the server remembers for the clients' penalty."""
+    clients: Memory
+    """What each client remembers, stacked [clients, ...] and divided among the devices; mostly nothing."""
     steps_taken: Array
     """Local steps each client has done so far, [clients]: its position in its own stream of epochs."""

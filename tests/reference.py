@@ -17,6 +17,9 @@ class Reference:
     server_momentum: float | None = None
     damped: bool = False
     uniform: bool = False
+    normalized: bool = False
+    control: bool = False
+    dynamic: float = 0.0
     lr: float | np.ndarray = 0.1
     lr_factor: list[float] = field(default_factory=list)
     momentum: float = 0.0
@@ -36,22 +39,41 @@ class Reference:
         direction = np.zeros_like(weights)
         momentum = None
         steps_taken = dict.fromkeys(rows_of, 0)
+        own = {client: np.zeros_like(weights) for client in rows_of}  # c_i of SCAFFOLD, or g_i of FedDyn
+        shift = np.zeros_like(weights)  # h of FedDyn
         trajectory = []
         for r, (cohort, steps) in enumerate(cohorts):
             moves, sizes = [], []
+            remembered = {client: memory.copy() for client, memory in own.items()}
+            everybody = np.mean(list(remembered.values()), axis=0)
             for client, num_steps in zip(cohort, steps, strict=True):
                 local, velocity = weights.copy(), np.zeros_like(weights)
                 for _ in range(num_steps):
                     chosen = rows_of[client][batches(client, steps_taken[client])]
                     gradient = self.gradient(local, x[chosen], y[chosen], weights, direction, client)
+                    if self.control:
+                        gradient = gradient + everybody - remembered[client]
+                    if self.dynamic:
+                        gradient = gradient + self.dynamic * (local - weights) - remembered[client]
                     velocity = self.momentum * velocity + gradient
                     local = local - self.rate(client, r) * velocity
                     steps_taken[client] += 1
                 moves.append(local - weights)
                 sizes.append(len(rows_of[client]))
+                if self.control:
+                    mean_gradient = (weights - local) / (num_steps * self.rate(client, r))
+                    own[client] = remembered[client] - everybody + mean_gradient
+                if self.dynamic:
+                    own[client] = remembered[client] - self.dynamic * moves[-1]
             share = np.ones(len(sizes)) / len(sizes) if self.uniform else np.array(sizes) / sum(sizes)
             update = sum(s * m for s, m in zip(share, moves, strict=True))
+            if self.normalized:
+                rates = [s / n for s, n in zip(share, steps, strict=True)]
+                update = np.dot(share, steps) * sum(rate * m for rate, m in zip(rates, moves, strict=True))
             step = update
+            if self.dynamic:
+                shift = shift - self.dynamic / len(rows_of) * sum(moves)
+                step = update - shift / self.dynamic
             if self.server_momentum is not None:
                 beta = self.server_momentum
                 share_of_new = 1 - beta if self.damped else 1

@@ -22,9 +22,13 @@ def test_builds_strictly(tmp_path):
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     build = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert build.returncode == 0, build.stderr
-    method = (tmp_path / "method" / "index.html").read_text(encoding="utf-8")
+    method = (tmp_path / "method.html").read_text(encoding="utf-8")
     assert "#fedcos_jax.penalties.cosine" in method
-    assert (tmp_path / "api" / "index.html").read_text(encoding="utf-8").count('id="fedcos_jax.') > 100
+    formulas = re.findall(r"<math .*?</math>", method, flags=re.DOTALL)
+    assert len(formulas) > 30
+    assert "arithmatex" not in method
+    assert not any("\\" in formula for formula in formulas)  # each command of LaTeX has been understood
+    assert (tmp_path / "api.html").read_text(encoding="utf-8").count('id="fedcos_jax.') > 100
 
 
 @pytest.mark.parametrize("page", ["tutorial", "extending"])

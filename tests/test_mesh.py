@@ -20,6 +20,9 @@ CASES = {
     "two devices, chunks of two": {"cohort": 5, "devices": 2, "chunk": 2},
     "unequal clients": {"cohort": 5, "local_epochs": 2, "devices": 3},
     "unequal clients, chunks of two": {"cohort": 5, "local_epochs": 2, "devices": 2, "chunk": 2},
+    "clients that remember": {"cohort": 3, "devices": 3, "method": "SCAFFOLD+FedCos(0.2)"},
+    "clients that remember, in chunks": {"cohort": 5, "devices": 2, "chunk": 2, "method": "FedDyn(0.4)"},
+    "unequal clients that remember": {"cohort": 4, "local_epochs": 2, "devices": 4, "method": "SCAFFOLD"},
 }
 
 PROGRAM = f"""
@@ -28,13 +31,16 @@ import jax
 jax.config.update("jax_num_cpu_devices", 4)
 jax.config.update("jax_enable_x64", True)
 from problems import SOFTMAX_REGRESSION, gaussian_data
-from fedcos_jax import Schedule, client_sgd, fedopt, run, with_fedcos
+from fedcos_jax import Schedule, client_sgd, run
+from fedcos_jax.methods import parse
 
-def history(**shape):
-    schedule = Schedule(rounds=3, local_steps=3, batch_size=2, eval_batch=4, **shape)
-    method, data = with_fedcos(fedopt(1.2), 0.2), gaussian_data((4, 7, 6, 9, 5))
-    state, history = run(jax.random.key(7), method, client_sgd(0.1), data, SOFTMAX_REGRESSION, schedule)
-    return [leaf.tolist() for leaf in jax.tree.leaves(jax.device_get((state.params, history)))]
+def history(method="FedOpt(1.2)+FedCos(0.2)", **shape):
+    schedule = Schedule(rounds=4, local_steps=3, batch_size=2, eval_batch=4, **shape)
+    data = gaussian_data((4, 7, 6, 9, 5))
+    start = parse(method).build(), client_sgd(0.1), data, SOFTMAX_REGRESSION
+    state, history = run(jax.random.key(7), *start, schedule)
+    memories = jax.tree.map(lambda leaf: leaf[:5], state.clients)
+    return [leaf.tolist() for leaf in jax.tree.leaves(jax.device_get((state.params, memories, history)))]
 
 plain = {{"devices": 1, "chunk": None}}
 print(json.dumps({{name: [history(**shape), history(**shape | plain)] for name, shape in {CASES!r}.items()}}))
@@ -57,6 +63,16 @@ def test_devices_do_not_change_the_result(histories, case):
 
 
 def test_devices_set_up_too_late_are_left_as_they_are():
-    before = jax.devices()
+    before = jax.devices(), dict(os.environ)
     mesh.use_all_cores()
-    assert jax.devices() == before
+    assert (jax.devices(), os.environ) == before
+
+
+def test_devices_wait_for_each_other(monkeypatch):
+    """XLA's limit is lifted where it has one, and the user's own flags stay."""
+    monkeypatch.setattr(jax.config, "update", lambda name, value: None)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_one=1")
+    mesh.use_all_cores()
+    mesh.use_all_cores()
+    assert os.environ["XLA_FLAGS"].startswith("--xla_one=1 --xla_cpu_collective_call_terminate_timeout_seconds=")
+    assert os.environ["XLA_FLAGS"].count("terminate") == 1

@@ -40,5 +40,6 @@ def test_address_is_that_of_the_project(path):
     assert address.addressed(text) == text
 
 
-def test_there_are_notebooks():
-    assert NOTEBOOKS
+def test_the_readme_lists_them():
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"\]\(notebooks/([\w.]+)\)", readme) == [path.name for path in NOTEBOOKS] != []

@@ -27,8 +27,9 @@ def evaluate(penalty, move, direction, client=0):
     """Value and gradient of a penalty at start + move, after a global move in the given direction."""
     start = jax.tree.map(lambda x: x.astype(jnp.result_type(float)) * 0, START)
     memory = penalty.init(start)
-    memory = penalty.server_update(memory, ServerMove(tree_of(direction), tree_of(direction)))
-    context = LocalContext(start, memory, jnp.asarray(client))
+    own = penalty.client_init(start)
+    memory = penalty.server_update(memory, ServerMove(tree_of(direction), tree_of(direction), own))
+    context = LocalContext(start, memory, jnp.asarray(client), own)
     value, gradient = jax.value_and_grad(lambda params: penalty.value(params, context))(tree_of(move))
     return float(value), vector_of(gradient)
 
@@ -115,7 +116,7 @@ def test_direction_before_or_after_the_server():
     update, move = tree_of([1, 0, 0]), tree_of([0, 5, 0])
     for before_server, unit in ((True, [1, 0, 0]), (False, [0, 1, 0])):
         penalty = penalties.cosine(MU, before_server=before_server)
-        direction = penalty.server_update(penalty.init(START), ServerMove(update, move))
+        direction = penalty.server_update(penalty.init(START), ServerMove(update, move, ()))
         np.testing.assert_allclose(vector_of(direction.unit), unit)
 
 

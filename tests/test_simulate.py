@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from problems import SOFTMAX_REGRESSION, gaussian_data
 
-from fedcos_jax import Model, Schedule, client_sgd, fedcos, fedopt, run, simulate, with_fedcos
+from fedcos_jax import Model, Schedule, client_sgd, fedcos, fedopt, run, scaffold, simulate, with_fedcos
 from fedcos_jax.errors import InputError
 from fedcos_jax.schedule import fraction_of
-from fedcos_jax.simulate import _compiled_segment, evaluate
+from fedcos_jax.simulate import _compiled_segment, evaluate, init_state
 from fedcos_jax.types import Examples, Penalty
 
 KEY = jax.random.key(7)
@@ -121,6 +121,28 @@ def test_state_buffers_are_donated():
     state, _ = run_small(dataclasses.replace(SCHEDULE, rounds=2))
     run_small(state=state)
     assert state.params["w"].is_deleted()
+
+
+def test_client_memories_are_updated_in_place():
+    """Of the memories of 2,000 clients a program holds one copy, in the buffer that it was given."""
+    data, method = gaussian_data([2] * 2000), scaffold()
+    schedule = Schedule(rounds=2, batch_size=2, cohort=20, chunk=4, devices=1, eval_batch=50)
+    state = init_state(KEY, method, SOFTMAX_REGRESSION, data.num_clients)
+    shapes = schedule.shapes(data, SOFTMAX_REGRESSION)
+    arguments = (state, method, OPTIMIZER, data)
+    program = _compiled_segment.lower(*arguments, model=SOFTMAX_REGRESSION, shapes=shapes, rounds=2).compile()
+    memory = program.memory_analysis()
+    memories = sum(leaf.nbytes for leaf in jax.tree.leaves(state.clients))
+    assert memory.alias_size_in_bytes >= memories
+    assert memory.temp_size_in_bytes < memories / 2
+
+
+def test_a_run_resumes_with_its_client_memories():
+    data = gaussian_data(SIZES)
+    args = (KEY, scaffold(), OPTIMIZER, data, SOFTMAX_REGRESSION)
+    whole, _ = run(*args, SCHEDULE)
+    state, _ = run(*args, dataclasses.replace(SCHEDULE, rounds=4))
+    assert_same(run(*args, SCHEDULE, state=state)[0], whole)
 
 
 def test_steps_taken_follow_participation():

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from experiments.figures.figure import Panel, Runs
+from experiments.figures.figure import Figure, Panel, Runs
 from experiments.table import Result, Table, stored
 
 # Okabe and Ito's colours: different to colour-blind eyes, visible on white and on black.
@@ -58,7 +58,23 @@ def dataset_name(table: Table, profile: str, setting: str) -> str:
     return used if used == meant else f"{used} for {meant}"
 
 
-def one_scene(runs: Runs, profile: str, folder: Path) -> list[Panel]:
-    """The accuracy of runs that have a single setting."""
-    (setting,) = runs.settings
-    return curves(runs, setting, "accuracy", profile, folder, title=dataset_name(runs.table, profile, setting))
+def accuracy_figure(name: str, title: str, paper: str, *tables: Table) -> Figure:
+    """A figure of the accuracies of all methods of the tables, a panel a setting.
+
+    Args:
+        name: of the command and the file.
+        title: above it.
+        paper: what the paper shows.
+        tables: whose runs it shows.
+    """
+    runs = tuple(Runs(table, table.methods, tuple(table.settings)) for table in tables)
+    return Figure(name, title, paper, runs, partial(_accuracies, runs), columns=len(runs))
+
+
+def _accuracies(runs: tuple[Runs, ...], profile: str, folder: Path) -> list[Panel]:
+    return [
+        panel
+        for each in runs
+        for setting in each.settings
+        for panel in curves(each, setting, "accuracy", profile, folder, dataset_name(each.table, profile, setting))
+    ]

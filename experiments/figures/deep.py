@@ -10,10 +10,8 @@ Ours: not run at that length. Quick, last round: FedAvg 71.9, FedCos(0.01) 87.5,
 """
 
 from dataclasses import replace
-from functools import partial
 
-from experiments.figures.curves import one_scene
-from experiments.figures.figure import Figure, Runs
+from experiments.figures.curves import accuracy_figure
 from experiments.table import Profile, Table
 from experiments.table1 import SETTINGS
 from fedcos_jax.experiment import Config
@@ -43,13 +41,9 @@ TABLE = Table(
         ),
     },
 )
-RUNS = Runs(TABLE, TABLE.methods, ("sorted",))
-
-FIGURE = Figure(
+FIGURE = accuracy_figure(
     "deep",
     "A deeper network: ResNet18",
     "FedCos is well above FedAvg with ResNet18, too.",
-    (RUNS,),
-    partial(one_scene, RUNS),
-    columns=1,
+    TABLE,
 )

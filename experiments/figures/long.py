@@ -6,15 +6,15 @@ Quick: 32 seconds on 2 CPU cores.
 3,200 epochs of 79 steps are 632 rounds of 400.
 Paper, last round (best round): FedAvg 56.83 (57.45), FedCos(0.01) 57.66 (58.48), FedCos(0.02) 58.58 (59.73).
 Ours: not run at the paper's schedule. Quick, last round (best round): FedAvg 93.6 (93.6), FedCos(0.01) 96.7 (96.9),
-FedCos(0.02) 76.7 (97.8): it leads for 97 rounds, then falls and climbs again, as it does earlier with larger learning
-rates.
+FedCos(0.02) 97.5 (97.5). In other runs of it the model falls apart after 60 to 100 rounds: two of the seeds 0, 1, 2 do.
+The cause: on these few digits the clients' losses vanish, so a first local step may be tiny, and the gradient of the
+cosine term is μ sin θ / ‖x - x̂‖, which then throws the client far away (local moves of 4 and more after 0.1). With the
+authors' ε = 1e-4 in the denominator, which bounds it, the three seeds end at 97.5, 97.8 and 96.9.
 """
 
 from dataclasses import replace
-from functools import partial
 
-from experiments.figures.curves import one_scene
-from experiments.figures.figure import Figure, Runs
+from experiments.figures.curves import accuracy_figure
 from experiments.table import Profile, Table
 from experiments.table1 import SETTINGS
 from fedcos_jax.experiment import Config
@@ -44,13 +44,9 @@ TABLE = Table(
         ),
     },
 )
-RUNS = Runs(TABLE, TABLE.methods, ("sorted",))
-
-FIGURE = Figure(
+FIGURE = accuracy_figure(
     "long",
     "Six times as long: 3,200 epochs",
     "The gap narrows, and FedCos still leads at the end.",
-    (RUNS,),
-    partial(one_scene, RUNS),
-    columns=1,
+    TABLE,
 )

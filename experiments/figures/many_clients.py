@@ -11,10 +11,8 @@ FedAvg. Ours: not run at the paper's schedule. Quick, FedAvg / FedProx(0.1) / Fe
 """
 
 from dataclasses import replace
-from pathlib import Path
 
-from experiments.figures.curves import curves, dataset_name
-from experiments.figures.figure import Figure, Panel, Runs
+from experiments.figures.curves import accuracy_figure
 from experiments.table import Profile, Setting, Table
 from fedcos_jax.experiment import Config
 
@@ -60,25 +58,11 @@ FMNIST = _table(
     118,
     {"FedAvg": 81.52, "FedCos(0.01)": 84.55, "FedCos(0.02)": 85.36},
 )
-RUNS = tuple(Runs(table, table.methods, ("shards2",)) for table in (CIFAR10, FMNIST))
 
-
-def panels(profile: str, folder: Path) -> list[Panel]:
-    """One panel a dataset."""
-    return [
-        panel
-        for runs in RUNS
-        for panel in curves(
-            runs, "shards2", "accuracy", profile, folder, title=dataset_name(runs.table, profile, "shards2")
-        )
-    ]
-
-
-FIGURE = Figure(
+FIGURE = accuracy_figure(
     "many_clients",
     "Twenty clients, two shards each",
     "FedCos leads FedAvg and FedProx all the way, on both datasets.",
-    RUNS,
-    panels,
-    columns=2,
+    CIFAR10,
+    FMNIST,
 )

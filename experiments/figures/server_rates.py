@@ -11,10 +11,8 @@ Ours: not run at the paper's schedule. Quick, mean of the last ten rounds: FedAv
 """
 
 from dataclasses import replace
-from functools import partial
 
-from experiments.figures.curves import one_scene
-from experiments.figures.figure import Figure, Runs
+from experiments.figures.curves import accuracy_figure
 from experiments.table import Profile, Table
 from experiments.table1 import SETTINGS
 from fedcos_jax.experiment import Config
@@ -43,13 +41,9 @@ TABLE = Table(
         ),
     },
 )
-RUNS = Runs(TABLE, TABLE.methods, ("sorted",))
-
-FIGURE = Figure(
+FIGURE = accuracy_figure(
     "server_rates",
     "FedCos and FedOpt's server learning rate",
     "FedOpt is faster at first but ends where FedAvg ends, and jitters from 1.7 on; FedCos stays ahead.",
-    (RUNS,),
-    partial(one_scene, RUNS),
-    columns=1,
+    TABLE,
 )

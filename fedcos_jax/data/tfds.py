@@ -28,7 +28,7 @@ from fedcos_jax.data.checksums import check_file, check_rows
 from fedcos_jax.data.forms import Arrays
 from fedcos_jax.errors import InputError, require
 
-EXTRA = "pip install 'fedcos-jax[tfds]'"
+EXTRA = "pip install array_record importlib_resources"
 _TO_READ = ("tensorflow_datasets", "array_record")
 _TO_PREPARE = (*_TO_READ, "importlib_resources")
 _CONNECT_SECONDS = 0.8

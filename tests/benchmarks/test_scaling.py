@@ -28,11 +28,11 @@ def test_every_client_with_steps_is_in_one_chunk_and_waits_within_tolerance(num_
     falling = -jnp.sort(-jnp.array(num_steps))
     clients = jnp.arange(12)
 
-    def count(steps, clients):
-        return jnp.zeros(12, jnp.int32).at[clients].add(clients >= 0), steps.shape[0] * jnp.max(steps)
+    def count(times, steps, clients):
+        return times.at[clients].add(clients >= 0), steps.shape[0] * jnp.max(steps)
 
-    sums = jax.jit(lambda *rows: chunks.sum_over_unequal_chunks(count, 5, rows[0], rows, padding=(0, -1)))
-    times, taken = sums(falling, clients)
+    over = jax.jit(lambda start, *rows: chunks.over_unequal_chunks(count, 5, rows[0], start, rows, padding=(0, -1)))
+    times, taken = over(jnp.zeros(12, jnp.int32), falling, clients)
     done = np.asarray(falling) > 0
     # A chunk may take clients without steps along; they are not trained.
     np.testing.assert_array_equal(np.asarray(times)[done], 1)

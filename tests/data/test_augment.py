@@ -93,7 +93,7 @@ def test_the_noise_is_of_the_round_the_client_and_the_step(monkeypatch, tmp_path
     @jax.jit
     def two_steps(noise_key, client):
         params = model.init(noise_key)
-        context = LocalContext(params, method.penalty.init(params), client)
+        context = LocalContext(params, method.penalty.init(params), client, method.penalty.client_init(params))
         task = LocalTask(context, jnp.asarray(2), jnp.asarray(0), jax.random.key(9), noise_key)
         optimizer = client_sgd(0.1)(jnp.asarray(0), client)
         return train_client(task, data, model, method.penalty, optimizer, 2, batch_size=4)

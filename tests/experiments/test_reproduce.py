@@ -135,3 +135,8 @@ def test_mistakes_get_one_line(capsys, tmp_path, arguments, message):
     assert message in error
     assert error.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_figures_have_no_variants(capsys, tmp_path):
+    assert run("long", "--results-dir", tmp_path, "--set", "epsilon=1e-4") == 2
+    assert "--set runs a variant of a table" in capsys.readouterr().err

@@ -1,4 +1,0 @@
-window.MathJax = {
-  tex: { inlineMath: [["\\(", "\\)"]], displayMath: [["\\[", "\\]"]] },
-  options: { ignoreHtmlClass: ".*", processHtmlClass: "arithmatex" },
-};
