@@ -16,7 +16,7 @@ CHOICE  = --profile $(PROFILE) --seeds $(SEEDS) $(if $(ONLY),--only $(call quote
           $(if $(METHODS),--methods $(call quoted,$(METHODS))) $(if $(SETTINGS),--settings $(call quoted,$(SETTINGS)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format reproduce-tables reproduce-figures report bench bench-models bench-tpu bench-peers notebooks docs address check-tfds-builtin clean
+.PHONY: help setup test lint format reproduce-tables reproduce-figures report bench bench-scaling bench-compile bench-models bench-tpu bench-peers notebooks docs address check-tfds-builtin clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -50,9 +50,16 @@ reproduce-figures: $(READY) ## the paper's figures; likewise
 report: $(READY) ## results/PROFILE/report.html anew from the runs there are
 	$(BIN)/python -m experiments.reproduce report --profile $(PROFILE)
 
-bench: $(READY) ## what FedCos and augmentation cost, and samples/s beside this machine's own limit
+bench: $(READY) ## what FedCos and augmentation cost, a round beside this machine's own limit, and where the rest goes
 	$(BIN)/python -m benchmarks.penalty_cost
 	$(BIN)/python -m benchmarks.augmentation
+	$(BIN)/python -m benchmarks.round_costs
+
+bench-scaling: $(READY) ## 10 to 10,000 clients a round of 100,000: time, memory, unequal clients
+	$(BIN)/python -m benchmarks.scaling
+
+bench-compile: $(READY) ## how long each table of the paper compiles, in the paper's shapes
+	$(BIN)/python -m benchmarks.compile_time
 
 bench-models: ## every model against a plain PyTorch loop; installs PyTorch apart
 	$(PYTHON) -m venv $(VENV)-torch

@@ -11,7 +11,6 @@ up, and what the compiled round takes of a device's memory besides its arguments
 """
 
 import argparse
-import itertools
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -24,15 +23,11 @@ import numpy as np
 import torch
 
 from benchmarks import torch_models
-from benchmarks.penalty_cost import matmul_limit
-from fedcos_jax import Schedule, client_sgd, fedavg, federate, mesh, models, partition, run
-from fedcos_jax.data import Dataset, scaled
-from fedcos_jax.data.augment import crop_and_flip
-from fedcos_jax.data.cifar import DEVIATION, MEAN
-from fedcos_jax.data.dataset import as_stored
+from benchmarks.workload import compile_round, matmul_limit, random_dataset, rounds, take_turns
+from fedcos_jax import Schedule, fedavg, federate, mesh, models, partition
+from fedcos_jax.compilation import program_memory
 from fedcos_jax.models import conv
-from fedcos_jax.simulate import init_state, segment
-from fedcos_jax.types import Examples, FederatedData
+from fedcos_jax.types import FederatedData
 
 THREADS = 2
 
@@ -63,40 +58,22 @@ CASES = {
 
 def random_data(case: Case, rows_a_client: int = 1000) -> FederatedData:
     """Random inputs and labels, shared out evenly."""
-    rng = np.random.default_rng(0)
-    symbols = len(case.input_shape) == 1
-    highest, dtype = (case.classes, np.int32) if symbols else (256, np.uint8)
-
-    def examples(rows: int) -> Examples:
-        return Examples(rng.integers(0, highest, (rows, *case.input_shape), dtype), rng.integers(0, case.classes, rows))
-
-    plain = scaled(255.0, 0.5, 0.5) if not symbols else jax.tree_util.Partial(as_stored)
-    preprocess = crop_and_flip(MEAN, DEVIATION) if case.augmented else plain
-    dataset = Dataset("random", examples(case.clients * rows_a_client), examples(10), case.classes, preprocess)
+    rows = case.clients * rows_a_client
+    dataset = random_dataset(case.input_shape, case.classes, rows, 10, augmented=case.augmented)
     return federate(dataset, partition.build("iid", dataset.train.y, case.clients, 0))
 
 
-def rounds(case: Case, data: FederatedData, model: models.Model, **shape: int) -> Iterator[float]:
-    """Seconds of each round, the compilation left out."""
-    state, data = None, mesh.replicate(data, shape.get("devices", min(case.clients, jax.local_device_count())))
-    for completed in itertools.count(1):
-        schedule = Schedule(rounds=completed, local_steps=case.steps, batch_size=case.batch, **shape)
-        started = time.perf_counter()
-        state, _ = run(jax.random.key(0), fedavg(), client_sgd(0.01), data, model, schedule, state=state)
-        if completed > 1:
-            yield time.perf_counter() - started
+def ours(case: Case, data: FederatedData, model: models.Model, **shape: int) -> Iterator[float]:
+    """Seconds of each of our rounds."""
+    return rounds(fedavg(), data, model, local_steps=case.steps, batch_size=case.batch, **shape)
 
 
 def memory(case: Case, data: FederatedData, model: models.Model) -> int:
     """Bytes of a device that a round takes besides its arguments, as compiled."""
-    shapes = Schedule(rounds=1, local_steps=case.steps, batch_size=case.batch).shapes(data, model)
-    method, optimizer = fedavg(), client_sgd(0.01)
-    state = jax.eval_shape(lambda key: init_state(key, method, model, case.clients), jax.random.key(0))
-    one = jax.jit(segment, static_argnames=("model", "shapes", "rounds"))
-    compiled = one.lower(state, method, optimizer, data, model=model, shapes=shapes, rounds=1).compile()
-    analysis = compiled.memory_analysis()
-    assert analysis is not None, "XLA gives no memory analysis here"
-    return analysis.temp_size_in_bytes
+    schedule = Schedule(rounds=1, local_steps=case.steps, batch_size=case.batch)
+    taken = program_memory(compile_round(fedavg(), data, model, schedule)[0])
+    assert taken is not None, "XLA gives no memory analysis here"
+    return taken.temporaries
 
 
 def windowed(case: Case) -> models.Model:
@@ -154,9 +131,9 @@ def measure(name: str, case: Case, repeats: int) -> None:
     data = random_data(case)
     model = models.build(case.model, case.input_shape, case.classes)
     timers = {
-        "default": rounds(case, data, model),
-        "one device": rounds(case, data, model, devices=1),
-        "one vmap": rounds(case, data, model, devices=1, chunk=case.clients),
+        "default": ours(case, data, model),
+        "one device": ours(case, data, model, devices=1),
+        "one vmap": ours(case, data, model, devices=1, chunk=case.clients),
         "torch": theirs(case, data),
     }
     steps = dict.fromkeys(timers, case.steps)
@@ -166,12 +143,9 @@ def measure(name: str, case: Case, repeats: int) -> None:
         # So slow that few steps tell enough.
         few = case._replace(steps=2)
         steps["vmap of lax.conv"] = few.steps
-        timers["vmap of lax.conv"] = rounds(few, data, windowed(case), devices=1, chunk=case.clients)
-    seconds: dict[str, list[float]] = {label: [] for label in timers}
-    for _ in range(repeats + 1):
-        for label, timer in timers.items():
-            seconds[label].append(next(timer))
-    speeds = {label: case.clients * case.batch * steps[label] / min(times[1:]) for label, times in seconds.items()}
+        timers["vmap of lax.conv"] = ours(few, data, windowed(case), devices=1, chunk=case.clients)
+    seconds = take_turns(timers, repeats)
+    speeds = {label: case.clients * case.batch * steps[label] / min(times) for label, times in seconds.items()}
     report(name, case, speeds, memory(case, data, model))
 
 

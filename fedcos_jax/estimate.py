@@ -1,12 +1,13 @@
 """What a run will need, before it is run: parameters, memory and time, from its own compiled program."""
 
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from fedcos_jax import mesh
+from fedcos_jax.compilation import program_memory
 from fedcos_jax.experiment import Experiment
 from fedcos_jax.models import num_parameters
 from fedcos_jax.schedule import Shapes
@@ -53,10 +54,11 @@ def estimate(experiment: Experiment) -> Estimate:
     started = time.perf_counter()
     program, arguments = _compile(experiment, shapes)
     compile_seconds = time.perf_counter() - started
+    memory = program_memory(program)
     return Estimate(
         parameters=num_parameters(experiment.model),
         dataset_bytes=sum(leaf.nbytes for leaf in jax.tree.leaves(experiment.data)),
-        program_bytes=_memory(program),
+        program_bytes=None if memory is None else sum(memory),
         compile_seconds=compile_seconds,
         round_seconds=_round_seconds(experiment, shapes, program, arguments),
         rounds=experiment.schedule.rounds,
@@ -71,14 +73,6 @@ def _compile(experiment: Experiment, shapes: Shapes) -> tuple[jax.stages.Compile
     arguments = state, mesh.replicate(data, shapes.devices)
     program = jax.jit(lambda state, data: segment(state, method, optimizer, data, model, shapes, 1))
     return program.lower(*arguments).compile(), arguments
-
-
-def _memory(program: jax.stages.Compiled) -> int | None:
-    analysis: Any = program.memory_analysis()
-    if analysis is None:
-        return None
-    parts = ("argument_size_in_bytes", "output_size_in_bytes", "temp_size_in_bytes", "generated_code_size_in_bytes")
-    return sum(getattr(analysis, part) for part in parts) - analysis.alias_size_in_bytes
 
 
 def _round_seconds(experiment: Experiment, shapes: Shapes, program: jax.stages.Compiled, arguments: tuple) -> float:

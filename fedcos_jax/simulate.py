@@ -6,7 +6,7 @@ once in segments between evaluations, so that the host can show progress.
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ import numpy as np
 import optax
 from jax.tree_util import Partial
 
-from fedcos_jax import mesh, sampling, tree
+from fedcos_jax import chunks, mesh, sampling, tree
 from fedcos_jax.errors import require
 from fedcos_jax.local import LocalTask, train_client
 from fedcos_jax.models import Model
@@ -32,9 +32,6 @@ from fedcos_jax.types import (
     RoundState,
     ServerMove,
 )
-
-Carry = TypeVar("Carry")
-Sums = TypeVar("Sums")
 
 
 class Evaluation(NamedTuple):
@@ -109,8 +106,17 @@ def one_round(
     # Clients with as many steps stand next to each other, so that nobody in a chunk waits long for the others.
     order = jnp.argsort(-num_steps) if shapes.local_epochs else jnp.arange(shapes.cohort)
     everyone = (cohort[order], num_steps[order], method.weights(sizes, num_steps)[order], order)
-    rows = mesh.share(everyone, shapes.devices, padding=(0, 0, 0, -1))
-    memories, partial_sums = _over_chunks(train_chunk, shapes.chunk, state.clients, rows)
+    padding = (0, 0, 0, -1)
+    # Devices that hand memories to each other go from chunk to chunk together, so each has as many of the same width.
+    together = shapes.devices > 1 and bool(jax.tree.leaves(state.clients))
+    if shapes.local_epochs is None or together:
+        rows = mesh.share(everyone, shapes.devices, padding)
+        memories, partial_sums = chunks.over_chunks(train_chunk, shapes.chunk, state.clients, rows)
+    else:
+        rows = mesh.share(everyone, shapes.devices, padding, work=everyone[1])
+        memories, partial_sums = chunks.over_unequal_chunks(
+            train_chunk, shapes.chunk, rows[1], state.clients, rows, padding
+        )
     sums, learnt = mesh.total(partial_sums, shapes.devices)
 
     # optax descends along gradients; the aggregated move points downhill already.
@@ -129,25 +135,6 @@ def one_round(
         steps_taken=state.steps_taken.at[cohort].add(num_steps),
     )
     return next_state, round_info(sums, global_move, shapes.cohort)
-
-
-def _over_chunks(f: Callable[..., tuple[Carry, Sums]], chunk: int, carry: Carry, rows: tuple[Array, ...]):
-    """(carry, slice) -> (carry, sums) by f for slices of `chunk` rows, the last one short if need be; sums added up."""
-    whole, rest = divmod(rows[0].shape[0], chunk)
-    head = tuple(a[: whole * chunk].reshape(whole, chunk, *a.shape[1:]) for a in rows)
-
-    def add(so_far: tuple[Carry, Sums], slices: tuple[Array, ...]) -> tuple[Carry, Sums]:
-        carry, sums = f(so_far[0], *slices)
-        return carry, tree.add(so_far[1], sums)
-
-    first = tuple(a[0] for a in head)
-    if whole == 1:
-        result = f(carry, *first)
-    else:
-        sums = jax.eval_shape(f, carry, *first)[1]
-        zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), sums)
-        result, _ = jax.lax.scan(lambda so_far, slices: (add(so_far, slices), None), (carry, zeros), head)
-    return add(result, tuple(a[whole * chunk :] for a in rows)) if rest else result
 
 
 def evaluate(

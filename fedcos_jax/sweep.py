@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from fedcos_jax import mesh, tree
+from fedcos_jax.compilation import program_memory
 from fedcos_jax.errors import InputError, require, require_at_least
 from fedcos_jax.models import Model
 from fedcos_jax.schedule import Schedule
@@ -112,10 +113,10 @@ def fitting_chunk(
             return 1
         memory = int(_MEMORY_SHARE * (statistics["bytes_limit"] - statistics["bytes_in_use"]))
     one = _compiled_block.lower(trials, data, model=model, schedule=schedule, devices=1).compile()
-    analysis = one.memory_analysis()
-    if analysis is None:
+    taken = program_memory(one)
+    if taken is None:
         raise InputError("this device tells nothing of memory: give the chunk of the sweep")
-    return max(1, memory // max(1, analysis.temp_size_in_bytes + analysis.output_size_in_bytes))
+    return max(1, memory // max(1, taken.temporaries + taken.outputs))
 
 
 @functools.partial(jax.jit, static_argnames=("model", "schedule", "devices"))

@@ -1,0 +1,207 @@
+"""From 10 to 10,000 clients a round out of 100,000: time a client-step, memory, and what unequal clients waste.
+
+`make bench-scaling`. The paper's MLP on random images. Each memory is measured in a process of its own.
+"""
+
+import argparse
+import functools
+import itertools
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks import plots
+from benchmarks.workload import compile_round, random_dataset, read, rounds, take_turns, write
+from fedcos_jax import Schedule, chunks, fedcos, federate, mesh, models
+from fedcos_jax.compilation import keep_compiled_programs, program_memory
+from fedcos_jax.models import MLP, Model, from_flax, num_parameters
+from fedcos_jax.partition import Ownership
+from fedcos_jax.sampling import steps_per_epoch
+from fedcos_jax.types import Array, FederatedData
+
+POPULATION, COHORTS, STEPS, BATCH = 100_000, (10, 100, 1_000, 10_000), 5, 10
+POPULATIONS, MEMORY_COHORT, MEMORY_ROWS = (1_000, 10_000, 100_000), 100, 100_000
+UNEQUAL, CHUNKS, DEVICES = 1_000, (1, 16, 256), (1, 2, 8)
+FLAT, WASTE = 1.2, 1.3
+"""What is asked for: time a client-step at most so many times that of 10 clients, work so many times the real steps."""
+METHOD = fedcos(0.02)
+
+
+def shared_data(sizes: np.ndarray, rows: int) -> FederatedData:
+    """Random images of which clients own so many; where they own more than there are, rows have several owners."""
+    dataset = random_dataset((28, 28), 10, rows, 1_000)
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    return federate(dataset, Ownership(np.arange(offsets[-1], dtype=np.int32) % rows, offsets))
+
+
+def paper_mlp(hidden: int = 200) -> Model:
+    """784-200-10, or another width; chunks as suit its size."""
+    return from_flax(MLP(10, hidden), (28, 28), "float32", None)
+
+
+def time_a_client_step(repeats: int) -> list[dict[str, float]]:
+    """At each number of clients a round, of a population of 100,000 with 10 rows each."""
+    data = mesh.replicate(shared_data(np.full(POPULATION, BATCH), 60_000), jax.local_device_count())
+    model = models.build("mlp", (28, 28), 10)
+    shape = {"local_steps": STEPS, "batch_size": BATCH}
+    # A thousand clients or more a call: with one evaluation a call, and its dispatch, too rare to count.
+    timers = {
+        str(cohort): rounds(METHOD, data, model, at_once=max(1, 1_000 // cohort), cohort=cohort, **shape)
+        for cohort in COHORTS
+    }
+    seconds = take_turns(timers, repeats)
+    a_step = [min(seconds[str(cohort)]) / (cohort * STEPS) for cohort in COHORTS]
+    return [
+        {"clients": cohort, "seconds_a_client_step": each, "of_the_smallest_cohort": each / a_step[0]}
+        for cohort, each in zip(COHORTS, a_step, strict=True)
+    ]
+
+
+def memory_of_population(population: int) -> dict[str, int]:
+    """Of this process, after a round of 100 clients of the population on the same dataset; and of the program."""
+    data = shared_data(np.full(population, MEMORY_ROWS // population), MEMORY_ROWS)
+    schedule = Schedule(rounds=1, local_steps=STEPS, batch_size=BATCH, cohort=MEMORY_COHORT)
+    program, arguments = compile_round(METHOD, data, models.build("mlp", (28, 28), 10), schedule)
+    jax.block_until_ready(program(*arguments))
+    memory = program_memory(program)
+    assert memory is not None, "XLA gives no memory analysis here"
+    return {
+        "population": population,
+        "dataset_bytes": sum(leaf.nbytes for leaf in jax.tree.leaves((data.train, data.test))),
+        "program_argument_bytes": memory.arguments,
+        "program_temporary_bytes": memory.temporaries,
+        "peak_resident_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+    }
+
+
+def in_own_process(population: int) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.scaling", "--memory-of", str(population)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def power_law_sizes(clients: int, exponent: float = 1.5, smallest: int = 10) -> np.ndarray:
+    """The quantiles of a Pareto distribution: P(rows > n) = (smallest / n)^exponent."""
+    quantiles = (np.arange(clients) + 0.5) / clients
+    return np.floor(smallest * quantiles ** (-1 / exponent)).astype(np.int32)
+
+
+def work_done(num_steps: np.ndarray, chunk: int, devices: int) -> tuple[int, int]:
+    """Steps that the chunks of a round take, waiting included: of all devices together, and of the busiest."""
+    falling = -jnp.sort(-jnp.asarray(num_steps))
+    owners = mesh.least_loaded(falling, devices)
+    shares = [mesh.share_of_work((falling,), (0,), owners == device) for device in range(devices)]
+    taken = [int(_steps_taken(*share, chunk=min(chunk, len(num_steps)))) for share in shares]
+    return sum(taken), max(taken)
+
+
+@functools.partial(jax.jit, static_argnames="chunk")
+def _steps_taken(num_steps: Array, *, chunk: int) -> Array:
+    def count(carry: tuple, steps: Array) -> tuple[tuple, Array]:
+        return carry, steps.shape[0] * jnp.max(steps)
+
+    return chunks.over_unequal_chunks(count, chunk, num_steps, (), (num_steps,), padding=(0,))[1]
+
+
+def waste(clients: int, chunk: int, devices: int) -> dict[str, float]:
+    """Of a cohort with power-law sizes and one local epoch, in multiples of the real steps."""
+    num_steps = steps_per_epoch(power_law_sizes(clients), BATCH)
+    real = int(num_steps.sum())
+    total, busiest = work_done(num_steps, chunk, devices)
+    return {
+        "clients": clients,
+        "chunk": chunk,
+        "devices": devices,
+        "steps_taken": total / real,
+        "devices_times_busiest": devices * busiest / real,
+        "padded_to_the_longest": clients * int(num_steps.max()) / real,
+    }
+
+
+def time_of_unequal(repeats: int) -> list[dict[str, float]]:
+    """A step of power-law clients beside a step of as many equal ones with about as many steps in all."""
+    unequal = power_law_sizes(UNEQUAL)
+    mean_steps = round(steps_per_epoch(unequal, BATCH).mean())
+    cohorts = {"unequal": unequal, "equal": np.full(UNEQUAL, mean_steps * BATCH)}
+    data = {name: shared_data(sizes, 60_000) for name, sizes in cohorts.items()}
+    shape = {"local_epochs": 1, "batch_size": BATCH}
+
+    def measure(model: Model) -> dict[str, float]:
+        timers = {name: rounds(METHOD, data[name], model, **shape) for name in cohorts}
+        seconds = take_turns(timers, repeats)
+        a_step = {name: min(seconds[name]) / steps_per_epoch(cohorts[name], BATCH).sum() for name in cohorts}
+        return {
+            "parameters": num_parameters(model),
+            "chunk": Schedule(rounds=1, **shape).shapes(data["equal"], model).chunk,
+            **{f"seconds_a_step_{name}": each for name, each in a_step.items()},
+            "ratio": a_step["unequal"] / a_step["equal"],
+        }
+
+    return [measure(model) for model in (paper_mlp(), paper_mlp(hidden=8))]
+
+
+SECTIONS: dict[str, Callable[[int], list[dict[str, float]]]] = {
+    "clients": time_a_client_step,
+    "populations": lambda repeats: [in_own_process(population) for population in POPULATIONS],
+    "waste": lambda repeats: [waste(*case) for case in itertools.product(COHORTS[1:], CHUNKS, DEVICES)],
+    "unequal": time_of_unequal,
+}
+
+
+def report(measured: dict[str, Any]) -> None:
+    print(f"MLP, {POPULATION:,} clients, {STEPS} local steps of {BATCH} rows")
+    for row in measured.get("clients", ()):
+        ratio = row["of_the_smallest_cohort"]
+        print(
+            f"{row['clients']:>8,} a round  {1e6 * row['seconds_a_client_step']:7.0f} µs a client-step, "
+            f"{ratio:.2f} of that with {COHORTS[0]} ({'within' if ratio <= FLAT else 'OVER'} {FLAT})"
+        )
+    print(f"{MEMORY_COHORT} clients a round, a dataset of {MEMORY_ROWS:,} rows, {jax.local_device_count()} devices")
+    for row in measured.get("populations", ()):
+        print(
+            f"{row['population']:>8,} clients  process {row['peak_resident_bytes'] / 1e6:7.1f} MB at most; program "
+            f"{row['program_argument_bytes'] / 1e6:.2f} MB of arguments (dataset {row['dataset_bytes'] / 1e6:.2f}) "
+            f"and {row['program_temporary_bytes'] / 1e6:.2f} MB besides"
+        )
+    print("power-law clients, steps taken for each real one")
+    for row in measured.get("waste", ()):
+        worst = max(row["steps_taken"], row["devices_times_busiest"])
+        print(
+            f"{row['clients']:>8,} a round, at most {row['chunk']:>3} at once on {row['devices']} devices: "
+            f"{row['steps_taken']:.3f}; {row['devices_times_busiest']:.3f} until the busiest device is done "
+            f"({'within' if worst <= WASTE else 'OVER'} {WASTE}); "
+            f"padded to the longest {row['padded_to_the_longest']:.0f}"
+        )
+    for row in measured.get("unequal", ()):
+        print(
+            f"measured, {row['parameters']:,} parameters, at most {row['chunk']} at once: a step of unequal clients "
+            f"takes {row['ratio']:.2f} times a step of equal ones"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sections", nargs="*", default=list(SECTIONS), help=f"of {', '.join(SECTIONS)} (default: all)")
+    parser.add_argument("--repeats", type=int, default=3, help="times each is measured (default: 3)")
+    parser.add_argument("--memory-of", type=int, metavar="CLIENTS", help="only print the memory of this population")
+    options = parser.parse_args()
+    mesh.use_all_cores()
+    keep_compiled_programs()
+    if options.memory_of:
+        print(json.dumps(memory_of_population(options.memory_of)))
+        return
+    measured = read("scaling") | {name: SECTIONS[name](options.repeats) for name in options.sections}
+    write("scaling", measured)
+    if set(measured) >= set(SECTIONS):
+        plots.scaling(measured)
+    report(measured)
+
+
+if __name__ == "__main__":
+    main()
