@@ -13,6 +13,8 @@ from fedcos_jax.models import winograd
 from fedcos_jax.models.conv import conv_pool, window_conv
 from tests.models.test_conv import assert_equal_forms, value_and_gradients
 
+SAME = ((1, 1), (1, 1))
+
 
 def random_layer(seed, batch, size, channels):
     rng = np.random.default_rng(seed)
@@ -22,7 +24,13 @@ def random_layer(seed, batch, size, channels):
 
 
 def direct(padding):
-    return lambda x, kernel: window_conv(x, kernel, strides=(1, 1), padding=padding, pool=1)
+    """XLA's convolution of padded inputs: on CPUs its own padding of 3 or more gets the input's gradient wrong."""
+
+    def convolve(x, kernel):
+        padded = jnp.pad(x, ((0, 0), *padding, (0, 0)))
+        return window_conv(padded, kernel, strides=(1, 1), padding="VALID", pool=1)
+
+    return convolve
 
 
 @pytest.mark.parametrize("transform", [winograd.TWO, winograd.FOUR])
@@ -48,20 +56,20 @@ def test_transforms_of_one_axis_are_exact(transform, data):
     padding=st.tuples(*[st.tuples(st.integers(0, 3), st.integers(0, 3))] * 2),
     seed=st.integers(0, 1000),
 )
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=5)
 def test_any_shape(size, channels, padding, seed):
     x, kernel = random_layer(seed, 2, size, channels)
     assert_equal_forms(lambda x, k: winograd.winograd_conv(x, k, padding), direct(padding), x, kernel)
 
 
-@pytest.mark.parametrize(("side", "width"), [(32, 64), (16, 128), (8, 256), (4, 512)])
-def test_the_layers_of_resnet18(side, width):
+@pytest.mark.parametrize(("side", "width"), [(32, 64), (4, 512)])
+def test_the_widest_and_the_deepest_layers_of_resnet18(side, width):
     """Against float64, to 1e-5 of the scale, in as many groups as the layer takes."""
     x, kernel = random_layer(0, 4, (side, side), (width, width))
     form = {"strides": (1, 1), "padding": "SAME", "pool": 1}
     ours = value_and_gradients(lambda x, k: conv_pool(x, k, **form), x, kernel)
     with jax.enable_x64(True):
-        exact = value_and_gradients(direct("SAME"), x.astype("float64"), kernel.astype("float64"))
+        exact = value_and_gradients(direct(SAME), x.astype("float64"), kernel.astype("float64"))
     for got, expected in zip(ours, exact, strict=True):
         scale = np.abs(np.asarray(expected)).max()
         np.testing.assert_allclose(np.asarray(got) / scale, np.asarray(expected) / scale, atol=1e-5)
@@ -70,10 +78,7 @@ def test_the_layers_of_resnet18(side, width):
 def test_vmapped_over_clients_with_their_own_kernels():
     layers = [random_layer(seed, 4, (9, 9), (3, 4)) for seed in range(3)]
     x, kernels = (jnp.stack(arrays) for arrays in zip(*layers, strict=True))
-    padding = ((1, 1), (1, 1))
-    assert_equal_forms(
-        jax.vmap(lambda x, k: winograd.winograd_conv(x, k, padding)), jax.vmap(direct(padding)), x, kernels
-    )
+    assert_equal_forms(jax.vmap(lambda x, k: winograd.winograd_conv(x, k, SAME)), jax.vmap(direct(SAME)), x, kernels)
 
 
 def test_groups_divide_the_batch_and_stay_in_the_cache():
