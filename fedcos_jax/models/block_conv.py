@@ -45,6 +45,8 @@ class Blocks(NamedTuple):
     """Blocks of the output."""
     taps: Pair
     """Input blocks that a block of the output depends on."""
+    reach: Pair
+    """Input pixels that a block of the output depends on."""
     strides: Pair
     pool: int
 
@@ -52,19 +54,25 @@ class Blocks(NamedTuple):
     def input_block(self) -> Pair:
         return self.block[0] * self.strides[0], self.block[1] * self.strides[1]
 
+    def tap(self, i: int, j: int) -> tuple[slice, slice]:
+        """Which pixels of a block's reach lie in the input block i blocks further down and j further right."""
+        ih, iw = self.input_block
+        rows, columns = min(self.reach[0], (i + 1) * ih), min(self.reach[1], (j + 1) * iw)
+        return slice(i * ih, rows), slice(j * iw, columns)
+
 
 def cut(input_size: Pair, kernel_shape: tuple[int, ...], strides: Pair, pool: int, width: int) -> Blocks:
     """Cuts the output of a convolution into blocks one pooling window high and `width` windows wide."""
     block = (pool, pool * width)
 
-    def along(axis: int) -> tuple[int, int, int]:
+    def along(axis: int) -> tuple[int, int, int, int]:
         side, stride = kernel_shape[axis], strides[axis]
         output = ((input_size[axis] - side) // stride + 1) // pool * pool
         reach = (block[axis] - 1) * stride + side
-        return output, -(-output // block[axis]), -(-reach // (block[axis] * stride))
+        return output, -(-output // block[axis]), -(-reach // (block[axis] * stride)), reach
 
-    output, grid, taps = zip(along(0), along(1), strict=True)
-    return Blocks(output, block, grid, taps, strides, pool)
+    output, grid, taps, reach = zip(along(0), along(1), strict=True)
+    return Blocks(output, block, grid, taps, reach, strides, pool)
 
 
 def choose_blocks(input_size: Pair, kernel_shape: tuple[int, ...], strides: Pair, pool: int) -> Blocks:
@@ -72,29 +80,29 @@ def choose_blocks(input_size: Pair, kernel_shape: tuple[int, ...], strides: Pair
     _, _, in_channels, out_channels = kernel_shape
 
     def work(blocks: Blocks) -> float:
-        (bh, bw), (ih, iw), (th, tw) = blocks.block, blocks.input_block, blocks.taps
+        (bh, bw), (rh, rw) = blocks.block, blocks.reach
         rows = blocks.grid[0] * blocks.grid[1]
-        depth, columns = th * tw * ih * iw * in_channels, bh * bw * out_channels
+        depth, columns = rh * rw * in_channels, bh * bw * out_channels
         return rows * depth * (columns + _NARROW_PRODUCT + _COPY_COST)
 
     return min((cut(input_size, kernel_shape, strides, pool, width) for width in (1, 2, 4, 8)), key=work)
 
 
 def block_kernel(kernel: Array, blocks: Blocks) -> Array:
-    """[kh, kw, in, out] -> the kernel between blocks, [taps · input block · in, pool² · (block / pool²) · out]."""
-    (bh, bw), (ih, iw), (th, tw) = blocks.block, blocks.input_block, blocks.taps
-    kh, kw, channels, _ = kernel.shape
+    """[kh, kw, in, out] -> the kernel between blocks, [reach · in by taps, pool² · (block / pool²) · out]."""
+    (bh, bw), (rh, rw), (th, tw) = blocks.block, blocks.reach, blocks.taps
+    kh, kw, _, features = kernel.shape
     pool = blocks.pool
 
     def shifted(y: int, x: int) -> Array:
         top, left = y * blocks.strides[0], x * blocks.strides[1]
-        return jnp.pad(kernel, ((top, th * ih - kh - top), (left, tw * iw - kw - left), (0, 0), (0, 0)))
+        return jnp.pad(kernel, ((top, rh - kh - top), (left, rw - kw - left), (0, 0), (0, 0)))
 
     windows = [(i, j) for i in range(0, bh, pool) for j in range(0, bw, pool)]
     places = [(dy, dx) for dy in range(pool) for dx in range(pool)]
     columns = jnp.stack([shifted(i + dy, j + dx) for dy, dx in places for i, j in windows], axis=3)
-    by_block = columns.reshape(th, ih, tw, iw, channels, -1).transpose(0, 2, 1, 3, 4, 5)
-    return by_block.reshape(th * tw * ih * iw * channels, -1)
+    taps = [columns[blocks.tap(i, j)] for i in range(th) for j in range(tw)]
+    return jnp.concatenate([tap.reshape(-1, bh * bw * features) for tap in taps])
 
 
 def block_patches(x: Array, blocks: Blocks) -> Array:
@@ -105,8 +113,12 @@ def block_patches(x: Array, blocks: Blocks) -> Array:
     x = x[:, : rows * ih, : columns * iw]
     x = jnp.pad(x, ((0, 0), (0, rows * ih - x.shape[1]), (0, columns * iw - x.shape[2]), (0, 0)))
     deep = x.reshape(batch, rows, ih, columns, iw * channels).transpose(0, 1, 3, 2, 4)
-    deep = deep.reshape(batch, rows, columns, ih * iw * channels)
-    return jnp.concatenate([deep[:, i : i + nh, j : j + nw] for i in range(th) for j in range(tw)], axis=-1)
+
+    def tap(i: int, j: int) -> Array:
+        high, wide = (pixels.stop - pixels.start for pixels in blocks.tap(i, j))
+        return deep[:, i : i + nh, j : j + nw, :high, : wide * channels].reshape(batch, nh, nw, -1)
+
+    return jnp.concatenate([tap(i, j) for i in range(th) for j in range(tw)], axis=-1)
 
 
 def group_size(batch: int, blocks: Blocks, depth: int, columns: int) -> int:

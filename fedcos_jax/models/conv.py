@@ -7,6 +7,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
+from fedcos_jax.models import winograd
 from fedcos_jax.models.block_conv import block_conv, choose_blocks
 from fedcos_jax.types import Array
 
@@ -16,7 +17,8 @@ Padding = str | Sequence[tuple[int, int]]
 class Conv(nn.Module):
     """nn.Conv on [batch, height, width, channels], then max-pooling: same parameters, same values.
 
-    On CPUs both run as one matrix product of blocks of pixels (`block_conv`); on accelerators, as they are.
+    On CPUs they run as matrix products, of transformed tiles (`winograd`) or of blocks of pixels (`block_conv`),
+    whichever suits the layer's shape; on accelerators, as they are.
     """
 
     features: int
@@ -48,15 +50,18 @@ def conv_pool(x: Array, kernel: Array, *, strides: tuple[int, int], padding: Pad
         padding: "VALID", "SAME" or ((top, bottom), (left, right)).
         pool: 1 for none.
     """
-    block_form, window_form = (
-        partial(form, strides=strides, padding=padding, pool=pool) for form in (_blocks, window_conv)
+    cpu_form, window_form = (
+        partial(form, strides=strides, padding=padding, pool=pool) for form in (_products, window_conv)
     )
-    return jax.lax.platform_dependent(x, kernel, cpu=block_form, default=window_form)
+    return jax.lax.platform_dependent(x, kernel, cpu=cpu_form, default=window_form)
 
 
-def _blocks(x: Array, kernel: Array, *, strides: tuple[int, int], padding: Padding, pool: int) -> Array:
+def _products(x: Array, kernel: Array, *, strides: tuple[int, int], padding: Padding, pool: int) -> Array:
     if isinstance(padding, str):
         padding = jax.lax.padtype_to_pads(x.shape[1:3], kernel.shape[:2], strides, padding)
+    if winograd.suits(kernel.shape, strides, pool):
+        vertical, horizontal = padding
+        return winograd.winograd_conv(x, kernel, (vertical, horizontal))
     x = jnp.pad(x, ((0, 0), *padding, (0, 0)))
     return block_conv(x, kernel, choose_blocks((x.shape[1], x.shape[2]), kernel.shape, strides, pool))
 
