@@ -24,12 +24,12 @@ from fedcos_jax.compilation import keep_compiled_programs
 from fedcos_jax.models import MLP, Model, from_flax, num_parameters
 from fedcos_jax.types import Array, FederatedData, FederatedMethod
 
-STEPS, AT_ONCE = 200, 3
+STEPS, AT_ONCE = 50, 3
 CURVES = {
-    "clients": (1, 2, 7, 28, 112),
-    "local_steps": (1, 5, 25, 100, 400),
-    "parameters": (25, 100, 400, 1600),
-    "rounds": (1, 4, 16, 64),
+    "clients": (2, 14, 98),
+    "local_steps": (1, 10, 100),
+    "parameters": (25, 200, 1600),
+    "rounds": (1, 8, 64),
 }
 """Points of each cost curve; of parameters, the hidden units that make them."""
 
