@@ -19,7 +19,7 @@ from fedcos_jax.errors import require
 from fedcos_jax.local import LocalTask, train_client
 from fedcos_jax.models import Model
 from fedcos_jax.schedule import Schedule, Shapes
-from fedcos_jax.telemetry import RoundInfo, round_info, sum_moves
+from fedcos_jax.telemetry import MoveSums, RoundInfo, round_info, sum_moves
 from fedcos_jax.types import (
     Array,
     ClientOptimizer,
@@ -75,10 +75,42 @@ def one_round(
     shapes: Shapes,
 ) -> tuple[RoundState, RoundInfo]:
     """One pass of Algorithm 1: choose the cohort S, train it, aggregate, update the direction."""
-    cohort_key, order_key, noise_key = jax.random.split(state.key, 3)
+    cohort_key = jax.random.split(state.key, 3)[0]
     cohort = sampling.cohort(jax.random.fold_in(cohort_key, state.round), data.num_clients, shapes.cohort)
     sizes = data.sizes[cohort]
     num_steps = shapes.num_steps(sizes)
+    weights = method.weights(sizes, num_steps)
+    train_chunk = _chunk_trainer(state, method, optimizer, data, model, shapes)
+    memories, sums, learnt = _train_cohort(train_chunk, state.clients, cohort, num_steps, weights, shapes)
+
+    # optax descends along gradients; the aggregated move points downhill already.
+    optimize = optax.with_extra_args_support(method.server()).update
+    participation = shapes.cohort / data.num_clients
+    descent, server = optimize(tree.scale(-1, sums.update), state.server, state.params, participation=participation)
+    params = optax.apply_updates(state.params, descent)
+    global_move = tree.sub(params, state.params)
+    next_state = RoundState(
+        key=state.key,
+        round=state.round + 1,
+        params=params,
+        server=server,
+        memory=method.penalty.server_update(state.memory, ServerMove(sums.update, global_move, learnt)),
+        clients=memories,
+        steps_taken=state.steps_taken.at[cohort].add(num_steps),
+    )
+    return next_state, round_info(sums, global_move, shapes.cohort)
+
+
+def _chunk_trainer(
+    state: RoundState,
+    method: FederatedMethod,
+    optimizer: ClientOptimizer,
+    data: FederatedData,
+    model: Model,
+    shapes: Shapes,
+) -> chunks.Step:
+    """(memories, clients, local steps, λ, places in the cohort) -> (memories, (sums of moves, change of memories))."""
+    _, order_key, noise_key = jax.random.split(state.key, 3)
     round_key = jax.random.fold_in(noise_key, state.round)
 
     def train(limit: Array, client: Array, own: Memory, num_steps: Array) -> tuple[Params, Memory, Array]:
@@ -103,38 +135,26 @@ def one_round(
         learnt = tree.combine(trained / data.num_clients, tree.sub(new, own))
         return memories, (sum_moves(moves, losses, weights, positions), learnt)
 
+    return train_chunk
+
+
+def _train_cohort(
+    train_chunk: chunks.Step, memories: Memory, cohort: Array, num_steps: Array, weights: Array, shapes: Shapes
+) -> tuple[Memory, MoveSums, Memory]:
+    """The cohort, shared among the devices, each going through its share in chunks."""
     # Clients with as many steps stand next to each other, so that nobody in a chunk waits long for the others.
     order = jnp.argsort(-num_steps) if shapes.local_epochs else jnp.arange(shapes.cohort)
-    everyone = (cohort[order], num_steps[order], method.weights(sizes, num_steps)[order], order)
+    everyone = (cohort[order], num_steps[order], weights[order], order)
     padding = (0, 0, 0, -1)
     # Devices that hand memories to each other go from chunk to chunk together, so each has as many of the same width.
-    together = shapes.devices > 1 and bool(jax.tree.leaves(state.clients))
+    together = shapes.devices > 1 and bool(jax.tree.leaves(memories))
     if shapes.local_epochs is None or together:
         rows = mesh.share(everyone, shapes.devices, padding)
-        memories, partial_sums = chunks.over_chunks(train_chunk, shapes.chunk, state.clients, rows)
+        memories, sums = chunks.over_chunks(train_chunk, shapes.chunk, memories, rows)
     else:
         rows = mesh.share(everyone, shapes.devices, padding, work=everyone[1])
-        memories, partial_sums = chunks.over_unequal_chunks(
-            train_chunk, shapes.chunk, rows[1], state.clients, rows, padding
-        )
-    sums, learnt = mesh.total(partial_sums, shapes.devices)
-
-    # optax descends along gradients; the aggregated move points downhill already.
-    optimize = optax.with_extra_args_support(method.server()).update
-    participation = shapes.cohort / data.num_clients
-    descent, server = optimize(tree.scale(-1, sums.update), state.server, state.params, participation=participation)
-    params = optax.apply_updates(state.params, descent)
-    global_move = tree.sub(params, state.params)
-    next_state = RoundState(
-        key=state.key,
-        round=state.round + 1,
-        params=params,
-        server=server,
-        memory=method.penalty.server_update(state.memory, ServerMove(sums.update, global_move, learnt)),
-        clients=memories,
-        steps_taken=state.steps_taken.at[cohort].add(num_steps),
-    )
-    return next_state, round_info(sums, global_move, shapes.cohort)
+        memories, sums = chunks.over_unequal_chunks(train_chunk, shapes.chunk, rows[1], memories, rows, padding)
+    return memories, *mesh.total(sums, shapes.devices)
 
 
 def evaluate(
