@@ -2,12 +2,14 @@
 
 import dataclasses
 import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from fedcos_jax import results
+from fedcos_jax import results, settings
+from fedcos_jax.checkpoint import Checkpoints
 from fedcos_jax.errors import require, require_known
 from fedcos_jax.experiment import Config, execute, prepare
 from fedcos_jax.methods import in_paper_form, parse
@@ -21,7 +23,7 @@ VALUES = {
     "last10_accuracy": "mean of the last ten rounds",
 }
 """What a table can show of a result: its key -> words."""
-SAME_NUMBERS = ("chunk",)
+SAME_NUMBERS = ("chunk", "devices")
 """Config fields on which no number depends."""
 
 Result = dict[str, Any]
@@ -141,23 +143,21 @@ def run_cell(cell: Cell, folder: Path, data_dir: str | None, *, again: bool, sho
         return _reuse(cell, path)
     label = f"{cell.experiment} {cell.setting} {cell.config.method} seed {cell.config.seed}"
     experiment = prepare(cell.config, data_dir, in_paper_form)
+    checkpoints = Checkpoints(path.with_suffix(".checkpoint"), experiment.config.identity, keep_end=False)
     with progress_bar(label, cell.config.rounds, shown=show_progress) as progress:
-        result = execute(experiment, progress)
+        result = execute(experiment, progress, checkpoints=checkpoints)
     result = {"experiment": cell.experiment, "profile": cell.profile, "variant": cell.variant, **result}
     results.write(path, result)
+    shutil.rmtree(checkpoints.folder, ignore_errors=True)
     return result
 
 
 def _reuse(cell: Cell, path: Path) -> Result:
     """A stored result, provided that it is of this very run."""
     result = results.read(path)
-    stored = result["config"]
-    differing = [
-        f"{name} {stored[name]} instead of {value}"
-        for name, value in dataclasses.asdict(cell.config).items()
-        if name not in SAME_NUMBERS and stored.get(name, value) != value
-    ]
-    require(not differing, f"{path} was run with {', '.join(differing)}: move it away, or run it --again")
+    wanted = {name: value for name, value in dataclasses.asdict(cell.config).items() if name not in SAME_NUMBERS}
+    differing = settings.differences(result["config"], wanted)
+    require(not differing, f"{path} was run with {differing}: move it away, or run it --again")
     return result
 
 

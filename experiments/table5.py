@@ -8,7 +8,8 @@ Paper: FedAvg 37.46, 38.08 (10%, 20%), FedCos(0.01) 41.80, 42.96. The quick prof
 degrees of predictability the one with the larger gain was kept (the other: +1.5 at 10%).
 
 A client is a speaking role with all its lines, so clients weigh by their sizes, as the paper says; its authors' code
-takes the plain mean (`--set uniform_weights=true`).
+takes the plain mean (`--set uniform_weights=true`). One evaluation of the 103,476 test rows costs five times the
+arithmetic of a round at 10%, so the short and paper profiles evaluate every five rounds.
 """
 
 from dataclasses import replace
@@ -41,12 +42,13 @@ TABLE = Table(
             {"shakespeare": "dialects(143,5)"},
         ),
         "short": Profile(
-            replace(SCENE, rounds=30, local_steps=50),
-            "The paper's data, 30 rounds instead of 100; the rest as in the paper.",
+            replace(SCENE, rounds=30, local_steps=50, eval_every=5),
+            "The paper's data, 30 rounds instead of 100, evaluated every five; the rest as in the paper.",
         ),
         "paper": Profile(
-            replace(SCENE, rounds=100, local_steps=50),
-            "The paper's data and schedule: 100 rounds of 50 steps, batch 10, learning rate 0.5.",
+            replace(SCENE, rounds=100, local_steps=50, eval_every=5),
+            "The paper's data and schedule: 100 rounds of 50 steps, batch 10, learning rate 0.5; evaluated every five "
+            "rounds, so that the mean of the last ten is that of two.",
         ),
     },
 )

@@ -6,7 +6,7 @@ import platform
 import time
 from collections.abc import Callable
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -16,8 +16,11 @@ from fedcos_jax.errors import require_at_least, require_known
 from fedcos_jax.partition import Ownership
 from fedcos_jax.schedule import Schedule, fraction_of
 from fedcos_jax.settings import setting
-from fedcos_jax.simulate import History, Progress, run
+from fedcos_jax.simulate import History, Progress, join, latest, stretches
 from fedcos_jax.types import ClientOptimizer, FederatedData, FederatedMethod
+
+if TYPE_CHECKING:
+    from fedcos_jax.checkpoint import Checkpoints
 
 EVALUATED = ("accuracy", "test_loss")
 """Columns of a history with a value an evaluation; the others have one a round."""
@@ -66,6 +69,12 @@ class Config:
     @property
     def options(self) -> methods.Options:
         return methods.Options(**{name: getattr(self, name) for name in methods.Options._fields})
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the numbers of a round depend on: no field of the machine, nor the rounds still to come."""
+        free = {"chunk", "devices"} if self.lr_schedule == "cosine" else {"chunk", "devices", "rounds"}
+        return {name: value for name, value in dataclasses.asdict(self).items() if name not in free}
 
     def load(self, data_dir: str | None = None, source: str = "auto") -> data.Dataset:
         """The dataset."""
@@ -146,21 +155,31 @@ Watcher = Callable[[History], None]
 """Called on the host with the history of the rounds since the last call."""
 
 
-def execute(experiment: Experiment, progress: Progress | None = None, watch: Watcher | None = None) -> dict[str, Any]:
+def execute(
+    experiment: Experiment,
+    progress: Progress | None = None,
+    watch: Watcher | None = None,
+    checkpoints: "Checkpoints | None" = None,
+) -> dict[str, Any]:
     """Runs an experiment and returns its result, ready for JSON.
 
     Args:
         experiment: what to run.
         progress: as in `simulate.run`.
         watch: called after each evaluation; it only looks on.
+        checkpoints: of this run: it goes on from where they are, and is kept there.
     """
-    config = experiment.config
+    config, histories = experiment.config, []
     started = time.perf_counter()
-    if watch is None:
-        _, history = run(jax.random.key(config.seed), *experiment[1:], progress=progress)
-    else:
-        history = _run_watched(experiment, progress, watch)
-    seconds = time.perf_counter() - started
+    advance = stretches if checkpoints is None else checkpoints.stretches
+    for _, history in advance(jax.random.key(config.seed), *experiment[1:]):
+        histories.append(history)
+        if watch is not None:
+            watch(history)
+        if progress is not None:
+            progress(*latest(history))
+    seconds = time.perf_counter() - started if checkpoints is None else checkpoints.seconds
+    history = join(histories)
     return {
         **{name: getattr(config, name) for name in ("dataset", "model", "partition", "method", "seed", "rounds")},
         **summary(history),
@@ -171,24 +190,14 @@ def execute(experiment: Experiment, progress: Progress | None = None, watch: Wat
     }
 
 
-def _run_watched(experiment: Experiment, progress: Progress | None, watch: Watcher) -> History:
-    """The same run, one stretch between evaluations continuing the other."""
-    schedule, state, stretches = experiment.schedule, None, []
-    for last in [*range(schedule.eval_every, schedule.rounds, schedule.eval_every), schedule.rounds]:
-        stretch = experiment._replace(schedule=dataclasses.replace(schedule, rounds=last))
-        state, history = run(jax.random.key(experiment.config.seed), *stretch[1:], progress=progress, state=state)
-        watch(history)
-        stretches.append(history)
-    return jax.tree.map(lambda *parts: np.concatenate(parts), *stretches)
-
-
 def summary(history: History) -> dict[str, float]:
-    """Accuracy in percent: of the last round, the best, and the mean of the last ten evaluations."""
+    """Accuracy in percent: of the last round, the best, and the mean over what was evaluated in the last ten rounds."""
     accuracy = 100 * np.asarray(history.evaluation.accuracy, np.float64)
+    last_ten = np.asarray(history.evaluated) > history.evaluated[-1] - 10
     return {
         "last_accuracy": round(float(accuracy[-1]), 4),
         "best_accuracy": round(float(accuracy.max()), 4),
-        "last10_accuracy": round(float(accuracy[-10:].mean()), 4),
+        "last10_accuracy": round(float(accuracy[last_ten].mean()), 4),
     }
 
 

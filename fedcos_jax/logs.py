@@ -20,24 +20,25 @@ _INSTALL = "pip install tensorboardX"
 
 
 @contextmanager
-def open_log(folder: Path, config: str, tensorboard: bool | None = None) -> Iterator[Watcher]:
+def open_log(folder: Path, config: str, tensorboard: bool | None = None, *, anew: bool = False) -> Iterator[Watcher]:
     """Yields the watcher for `experiment.execute`; every call leaves whole rows on the disk.
 
     Args:
         folder: made if it is missing; it must not hold the log of another run.
         config: of the run, as TOML, stored beside the history.
         tensorboard: whether to write event files too, which takes tensorboardX; None for wherever it is installed.
+        anew: whether to write the log of a run that goes on once more, from its start.
     """
     installed = importlib.util.find_spec("tensorboardX") is not None
     require(installed or not tensorboard, f"--tensorboard needs tensorboardX, which is not installed: {_INSTALL}")
-    require(not (folder / CSV_FILE).exists(), f"{folder} holds the log of a run already: choose another folder")
+    require(anew or not (folder / CSV_FILE).exists(), f"{folder} holds the log of a run already: choose another folder")
     if not installed and tensorboard is None:
         print(f"fedcos: {CSV_FILE} only; for TensorBoard's event files {_INSTALL}", file=sys.stderr)
     results.write_text(folder / CONFIG_FILE, config)
     with ExitStack() as stack:
         writers = [stack.enter_context(_csv_log(folder / CSV_FILE))]
         if installed and tensorboard is not False:
-            writers.append(stack.enter_context(_event_log(folder)))
+            writers.append(stack.enter_context(_event_log(folder, anew)))
 
         def watch(history: History) -> None:
             rows = list(rows_of(history))
@@ -76,10 +77,11 @@ def _csv_log(path: Path):
 
 
 @contextmanager
-def _event_log(folder: Path):
+def _event_log(folder: Path, anew: bool):
     from tensorboardX import SummaryWriter
 
-    with SummaryWriter(str(folder)) as events:
+    # TensorBoard then forgets what earlier files have.
+    with SummaryWriter(str(folder), purge_step=0 if anew else None) as events:
 
         def write(rows: list[dict[str, Any]]) -> None:
             for row in rows:

@@ -4,16 +4,20 @@ import argparse
 import dataclasses
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fedcos_jax import results, settings
 from fedcos_jax.data import SOURCES
-from fedcos_jax.errors import require
+from fedcos_jax.errors import InputError, require
 from fedcos_jax.estimate import estimate
 from fedcos_jax.experiment import Config, execute, prepare
 from fedcos_jax.logs import open_log
 from fedcos_jax.methods import METHODS, MethodSpec, Term, parse
 from fedcos_jax.progress import progress_bar
 from fedcos_jax.settings import flag, setting
+
+if TYPE_CHECKING:
+    from fedcos_jax.checkpoint import Checkpoints
 
 _GROUP = "input and output"
 
@@ -25,7 +29,8 @@ EXAMPLES = """examples:
   fedcos run --dataset fashion_mnist --data-dir DATA --clients 100 --partition shards2 --fraction 0.1
   fedcos run --dry-run --model cnn --dataset cifar10  what it would be, need and take
   fedcos run --out result.json --log-dir log          writes result.json and result.toml, and log/ as it goes on
-  fedcos run --config result.toml --seed 1            the same run again but for the seed"""
+  fedcos run --config result.toml --seed 1            the same run again but for the seed
+  fedcos run --checkpoint-dir kept --rounds 500       killed, the same command goes on where it was"""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,6 +44,10 @@ class Files:
     tensorboard: bool | None = setting(
         None, _GROUP, "TensorBoard's event files in the log directory (default: if tensorboardX is installed)"
     )
+    checkpoint_dir: str | None = setting(
+        None, _GROUP, "keep the run here as it goes on; the same command again goes on from there, also to more rounds"
+    )
+    checkpoint_seconds: float = setting(60.0, _GROUP, "between checkpoints, at least")
     quiet: bool = setting(False, _GROUP, "no progress bar")
 
 
@@ -119,12 +128,27 @@ def run(options: argparse.Namespace) -> None:
     if out is not None:
         # Before the run: a place that cannot be written to must not cost one.
         results.write_text(out.with_suffix(".toml"), resolved)
-    log = nullcontext() if files.log_dir is None else open_log(Path(files.log_dir), resolved, files.tensorboard)
+    checkpoints = None if files.checkpoint_dir is None else open_checkpoints(files, config)
+    anew = checkpoints is not None and checkpoints.about(config.rounds) is not None
+    log_dir = None if files.log_dir is None else Path(files.log_dir)
+    log = nullcontext() if log_dir is None else open_log(log_dir, resolved, files.tensorboard, anew=anew)
     with log as watch, progress_bar(config.method, config.rounds, shown=not files.quiet) as progress:
-        result = execute(experiment, progress, watch)
+        result = execute(experiment, progress, watch, checkpoints)
     if out is not None:
         results.write(out, result)
     print(
         f"{result['method']} on {result['dataset']} ({result['partition']}, {config.clients} clients): "
         f"accuracy {result['last_accuracy']:.2f}% after {result['rounds']} rounds, best {result['best_accuracy']:.2f}%"
     )
+
+
+def open_checkpoints(files: Files, config: Config) -> "Checkpoints":
+    """Of the run, in the folder that the flags name."""
+    from fedcos_jax.checkpoint import Checkpoints
+
+    checkpoints = Checkpoints(Path(str(files.checkpoint_dir)), config.identity, files.checkpoint_seconds)
+    try:
+        checkpoints.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot keep checkpoints in {checkpoints.folder}: {error.strerror}") from None
+    return checkpoints

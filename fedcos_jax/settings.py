@@ -101,3 +101,12 @@ def to_toml(values: dict[str, Any]) -> str:
     given = {name: value for name, value in values.items() if value is not None}
     lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in given.items()]
     return "".join(lines).replace("\x7f", "\\u007f")
+
+
+def differences(stored: dict[str, Any], wanted: dict[str, Any]) -> str:
+    """In words, the settings that were stored with another value than is wanted; empty if there are none."""
+    return ", ".join(
+        f"{name} {stored[name]} instead of {value}"
+        for name, value in wanted.items()
+        if stored.get(name, value) != value
+    )

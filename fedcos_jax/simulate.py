@@ -1,11 +1,11 @@
 """A whole federated run as a pure function: one round, the scan over rounds, and the compiled run.
 
 `simulate` is pure: jit it, vmap it over keys or over stacked methods. `run` is the same computation, compiled
-once in segments between evaluations, so that the host can show progress.
+once in stretches between evaluations, so that the host can show progress and keep what is done.
 """
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -268,7 +268,7 @@ def run(
     progress: Progress | None = None,
     state: RoundState | None = None,
 ) -> tuple[RoundState, History]:
-    """`simulate`, compiled, in segments between evaluations.
+    """`simulate`, compiled, in stretches between evaluations.
 
     New numbers in the method or the optimizer do not compile anew, and neither does a new key.
 
@@ -280,6 +280,25 @@ def run(
     Returns:
         The final state, and the history of the rounds run, on the host.
     """
+    histories = []
+    for end, history in stretches(key, method, optimizer, data, model, schedule, state=state):  # noqa: B007
+        histories.append(history)
+        if progress is not None:
+            progress(*latest(history))
+    return end, join(histories)
+
+
+def stretches(
+    key: Array,
+    method: FederatedMethod,
+    optimizer: ClientOptimizer,
+    data: FederatedData,
+    model: Model,
+    schedule: Schedule,
+    *,
+    state: RoundState | None = None,
+) -> Iterator[tuple[RoundState, History]]:
+    """`run` a stretch between evaluations at a time: its state, given up when the next one begins, and its history."""
     shapes = schedule.shapes(data, model)
     method, optimizer = as_arrays(method), as_arrays(optimizer)
     if state is None:
@@ -288,17 +307,21 @@ def run(
     method, optimizer, data = mesh.replicate((method, optimizer, data), shapes.devices)
     completed = int(state.round)
     require(completed < schedule.rounds, f"the state has {completed} rounds behind it, the schedule {schedule.rounds}")
-    evaluated, outputs = [], []
     for rounds in _segments(completed, schedule):
         state, output = _compiled_segment(state, method, optimizer, data, model=model, shapes=shapes, rounds=rounds)
         completed += rounds
-        evaluated.append(completed)
-        outputs.append(jax.block_until_ready(output))
-        if progress is not None:
-            progress(completed, jax.device_get(output[1]))
-    infos, evaluations = zip(*jax.device_get(outputs), strict=True)
-    join = lambda trees, how: jax.tree.map(lambda *leaves: how(leaves), *trees)  # noqa: E731
-    return state, History(np.array(evaluated), join(evaluations, np.stack), join(infos, np.concatenate))
+        infos, evaluation = jax.device_get(jax.block_until_ready(output))
+        yield state, History(np.array([completed]), jax.tree.map(lambda leaf: leaf[None], evaluation), infos)
+
+
+def latest(history: History) -> tuple[int, Evaluation]:
+    """What `Progress` is told of a history: the rounds completed, and the last evaluation."""
+    return int(history.evaluated[-1]), jax.tree.map(lambda column: column[-1], history.evaluation)
+
+
+def join(histories: Sequence[History]) -> History:
+    """One history of stretches that follow each other."""
+    return jax.tree.map(lambda *parts: np.concatenate(parts), *histories)
 
 
 def place_state(state: RoundState, num_clients: int, devices: int) -> RoundState:

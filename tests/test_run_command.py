@@ -9,11 +9,15 @@ import sys
 import time
 import tomllib
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fedcos_jax import cli, logs, run_command, settings
+from fedcos_jax.experiment import summary
+from fedcos_jax.simulate import Evaluation, History
+from fedcos_jax.telemetry import RoundInfo
 
 # The same shapes and structure everywhere here, so that they share compiled programs.
 SHORT = ["run", "--quiet", "--rounds", "3", "--local-steps", "3", "--eval-every", "2"]
@@ -159,6 +163,36 @@ def test_a_log_is_not_overwritten(folder, capsys):
     assert cli.main([*SHORT, "--log-dir", str(folder / "log")]) == 2
     assert "holds the log of a run already" in capsys.readouterr().err
     assert (folder / "log" / logs.CSV_FILE).read_bytes() == before
+
+
+@pytest.mark.parametrize(("evaluated", "mean"), [(range(1, 31), 25.5), (range(5, 31, 5), 27.5), ([20, 30], 30)])
+def test_the_last_ten_rounds_are_rounds(evaluated, mean):
+    accuracy = np.array(evaluated) / 100
+    history = History(
+        np.array(evaluated), Evaluation(accuracy, accuracy), RoundInfo(*[accuracy] * len(RoundInfo._fields))
+    )
+    assert summary(history) == {"last_accuracy": 30, "best_accuracy": 30, "last10_accuracy": mean}
+
+
+def test_a_run_is_kept_and_goes_on(folder, result, capsys, tmp_path):
+    kept = ["--checkpoint-dir", str(tmp_path / "kept"), "--log-dir", str(tmp_path / "log"), "--no-tensorboard"]
+    longer = [*SHORT, *FLAGS, *kept, "--out", str(tmp_path / "result.json")]
+    assert cli.main([*longer, "--rounds", "2"]) == 0
+    assert cli.main(longer) == 0
+    assert json.loads((tmp_path / "result.json").read_text())["history"] == result["history"]
+    assert (tmp_path / "log" / logs.CSV_FILE).read_bytes() == (folder / "log" / logs.CSV_FILE).read_bytes()
+    capsys.readouterr()
+    for mistake, message in [
+        (["--lr", "0.07"], "holds another run, with lr 0.05 instead of 0.07: choose another folder"),
+        (["--rounds", "2"], "holds 3 rounds of the run, more than 2"),
+        (["--checkpoint-seconds", "-1"], "the seconds between checkpoints cannot be negative, got -1"),
+        (["--checkpoint-dir", str(tmp_path / "result.json")], "cannot keep checkpoints in"),
+    ]:
+        assert cli.main([*longer, *mistake]) == 2
+        error = capsys.readouterr().err
+        assert message in error
+        assert error.count("\n") == 1
+    assert (tmp_path / "log" / logs.CSV_FILE).read_bytes() == (folder / "log" / logs.CSV_FILE).read_bytes()
 
 
 def test_dry_run_says_what_it_would_take_and_leaves_nothing(capsys, tmp_path):

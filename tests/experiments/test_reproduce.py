@@ -1,6 +1,8 @@
 """The tables as a user runs them: files, resuming, selection, one compilation."""
 
+import functools
 import json
+from contextlib import contextmanager
 
 import jax
 import pytest
@@ -80,11 +82,11 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, monkeypatch, caps
     arguments += ["--set", "rounds=1", "local_steps=1"]
     run_one, ran = table.execute, []
 
-    def interrupted(experiment, progress):
+    def interrupted(experiment, progress, checkpoints):
         ran.append(experiment.config.method)
         if len(ran) == 2:
             raise KeyboardInterrupt
-        return run_one(experiment, progress)
+        return run_one(experiment, progress, checkpoints=checkpoints)
 
     monkeypatch.setattr(table, "execute", interrupted)
     assert run(*arguments) == 130
@@ -92,6 +94,30 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, monkeypatch, caps
     assert len(list((tmp_path / "quick" / "table2").iterdir())) == 1
     assert run(*arguments) == 0
     assert ran == ["FedAvg", "FedOpt(1.5)", "FedOpt(1.5)"]
+
+
+def test_a_cell_goes_on_from_its_last_checkpoint(folder, tmp_path, monkeypatch):
+    arguments = ["table2", "--results-dir", tmp_path, "--methods", "FedAvg", "--settings", "iid"]
+    cell, rounds = tmp_path / "quick" / "table2" / "iid_fedavg_seed0.json", []
+
+    @contextmanager
+    def killed_after_two(label, length, shown):
+        def progress(completed, evaluation):
+            rounds.append(completed)
+            if len(rounds) == 2:
+                raise KeyboardInterrupt
+
+        yield progress
+
+    monkeypatch.setattr(table, "progress_bar", killed_after_two)
+    monkeypatch.setattr(table, "Checkpoints", functools.partial(table.Checkpoints, every=0))
+    assert run(*arguments) == 130
+    assert cell.with_suffix(".checkpoint").is_dir()
+    assert run(*arguments) == 0
+    assert rounds[:4] == [1, 2, 2, 3]
+    whole = json.loads((folder / "quick" / "table2" / cell.name).read_text())
+    assert json.loads(cell.read_text())["history"] == whole["history"]
+    assert not cell.with_suffix(".checkpoint").exists()
 
 
 def test_a_result_of_another_config_is_not_taken_for_this_one(folder, tmp_path, capsys):
