@@ -13,8 +13,11 @@ def scaling(measured: Mapping[str, Any]) -> None:
     """Time a client-step, memory, and wasted work, side by side."""
     figure = Figure(figsize=(11, 3.4), layout="constrained")
     times, memory, waste = figure.subplots(1, 3)
-    _line(times, measured["clients"], "clients", "seconds_a_client_step", 1e6)
+    for steps in sorted({row["local_steps"] for row in measured["clients"]}):
+        rows = [row for row in measured["clients"] if row["local_steps"] == steps]
+        _line(times, rows, "clients", "seconds_a_client_step", 1e6, label=f"{steps} local steps")
     times.set(xlabel="clients a round, of 100,000", ylabel="µs a client-step")
+    times.legend()
     for key, label in (
         ("peak_resident_bytes", "process, at most"),
         ("program_argument_bytes", "arguments (dataset)"),

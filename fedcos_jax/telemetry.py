@@ -22,7 +22,7 @@ class MoveSums(NamedTuple):
     vectors: Params
     """Stacked [5, ...]: Σ λ_i d_i, Σ d_i, Σ d_i/‖d_i‖, d_0, d_1."""
     moved: Array
-    """Number of clients that moved at all."""
+    """Number of clients that moved at all; of the type of the others, so that devices add all up in one step."""
     lengths: Array
     """Σ ‖d_i‖."""
     squares: Array
@@ -52,7 +52,7 @@ def sum_moves(moves: Params, losses: Array, weights: Array, positions: Array) ->
     coefficients = jnp.stack([weights.astype(lengths.dtype), ones, units, positions == 0, positions == 1])
     return MoveSums(
         vectors=tree.combine(coefficients, moves),
-        moved=jnp.sum(moved),
+        moved=jnp.sum(moved, dtype=lengths.dtype),
         lengths=jnp.sum(lengths),
         squares=jnp.sum(jnp.square(lengths)),
         losses=jnp.sum(weights * losses),
