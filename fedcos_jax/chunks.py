@@ -16,7 +16,8 @@ from fedcos_jax.types import Array
 Carry: TypeAlias = Any
 Sums: TypeAlias = Any
 Step = Callable[..., tuple[Carry, Sums]]
-"""(carry, slice of each array) -> (carry, sums)."""
+"""(carry, slice of each array) -> (carry, sums). Jitted where it is used, so that JAX traces it once, and not again for
+the shapes of its sums."""
 
 TOLERANCE = 1.25
 """Steps that a chunk of unequal clients may take in all, waiting included, for each real one."""
@@ -26,6 +27,7 @@ _NARROWING = 4
 
 def over_chunks(f: Step, chunk: int, carry: Carry, rows: tuple[Array, ...]) -> tuple[Carry, Sums]:
     """(carry, slice) -> (carry, sums) by f for slices of `chunk` rows, the last one short if need be; sums added up."""
+    f = jax.jit(f)
     whole, rest = divmod(rows[0].shape[0], chunk)
     head = tuple(a[: whole * chunk].reshape(whole, chunk, *a.shape[1:]) for a in rows)
     first = tuple(a[0] for a in head)
@@ -50,6 +52,7 @@ def over_unequal_chunks(
         rows: arrays [clients].
         padding: for each array, the value of a row that f does not count, for slices that reach over the end.
     """
+    f = jax.jit(f)
     widths = _widths(chunk)
     padded = [jnp.pad(array, (0, chunk), constant_values=value) for array, value in zip(rows, padding, strict=True)]
     steps = jnp.pad(num_steps, (0, chunk))

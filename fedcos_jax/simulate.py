@@ -250,7 +250,12 @@ def _segments(start: int, schedule: Schedule) -> Iterator[int]:
         start += length
 
 
-_compiled_init = jax.jit(init_state, static_argnames=("model", "num_clients", "devices"))
+# Runs once, so that it is not worth optimizing: that takes longer than it does.
+_compiled_init = jax.jit(
+    init_state,
+    static_argnames=("model", "num_clients", "devices"),
+    compiler_options={"xla_backend_optimization_level": 1},
+)
 _compiled_segment = jax.jit(segment, static_argnames=("model", "shapes", "rounds"), donate_argnames=("state",))
 
 Progress = Callable[[int, Evaluation], None]

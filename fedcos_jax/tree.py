@@ -4,6 +4,7 @@ Products run at the highest precision: the default of TPUs and of recent GPUs ro
 to 8 or 10 bits of mantissa, which is fine for a layer and ruinous for an aggregate or an angle.
 """
 
+import functools
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -15,6 +16,9 @@ from fedcos_jax.types import Array, Params
 
 Tree = TypeVar("Tree")
 
+_SMALL, _MANY = 1024, 8
+"""Numbers of a small leaf; small leaves that are worth joining."""
+
 sub = optax.tree.sub
 add = optax.tree.add
 scale = optax.tree.scale
@@ -23,20 +27,30 @@ zeros_like = optax.tree.zeros_like
 
 def dot(a: Params, b: Params) -> Array:
     """<a, b>. Not a sum of products, which under `vmap` would first copy an unbatched side for every client."""
-    products = jax.tree.map(lambda x, y: jnp.vdot(x, y, precision=jax.lax.Precision.HIGHEST), a, b)
-    return jax.tree.reduce(jnp.add, products)
+    products = (jnp.vdot(x, y, precision=jax.lax.Precision.HIGHEST) for x, y in zip(_parts(a), _parts(b), strict=True))
+    return functools.reduce(jnp.add, products)
 
 
 def squared_norm(a: Params) -> Array:
     """‖a‖²."""
-    return optax.tree.norm(a, squared=True)
+    return optax.tree.norm(_parts(a), squared=True)
 
 
 def norm(a: Params) -> Array:
     """‖a‖, without overflow or underflow of the squares."""
-    largest = jax.tree.reduce(jnp.maximum, jax.tree.map(lambda x: jnp.max(jnp.abs(x)), a))
+    parts = _parts(a)
+    largest = functools.reduce(jnp.maximum, (jnp.max(jnp.abs(part)) for part in parts))
     unit = jnp.where(largest > 0, largest, 1)
-    return unit * jnp.sqrt(squared_norm(divide(a, unit)))
+    return unit * jnp.sqrt(squared_norm(divide(parts, unit)))
+
+
+def _parts(a: Params) -> list[Array]:
+    """The leaves, the small ones joined: what is done to each takes an operation, and compiling one takes its time."""
+    leaves = jax.tree.leaves(a)
+    small = [leaf.ravel() for leaf in leaves if leaf.size <= _SMALL]
+    if len(small) < _MANY:
+        return leaves
+    return [leaf for leaf in leaves if leaf.size > _SMALL] + [jnp.concatenate(small)]
 
 
 def divide(a: Params, scalar: Array) -> Params:

@@ -35,13 +35,17 @@ class Conv(nn.Module):
     def __call__(self, x: Array) -> Array:
         shape = (*self.kernel_size, x.shape[-1], self.features)
         kernel = self.param("kernel", self.kernel_init, shape)
-        y = conv_pool(x, kernel, strides=self.strides, padding=self.padding, pool=self.pool)
+        padding = self.padding if isinstance(self.padding, str) else tuple(map(tuple, self.padding))
+        y = conv_pool(x, kernel, strides=self.strides, padding=padding, pool=self.pool)
         # The same bias in a whole window moves its maximum by just that bias.
         return y + self.param("bias", self.bias_init, (self.features,)).reshape(1, 1, 1, -1) if self.use_bias else y
 
 
+@partial(jax.jit, static_argnames=("strides", "padding", "pool"))
 def conv_pool(x: Array, kernel: Array, *, strides: tuple[int, int], padding: Padding, pool: int) -> Array:
     """Convolution, then max-pooling with windows of pool x pool side by side.
+
+    A function of its own for JAX, so that layers of the same shapes are traced once.
 
     Args:
         x: [batch, height, width, in].
