@@ -170,7 +170,7 @@ def largest_fitting(name: str, clients: int, device: Any, known: dict[str, Any] 
 
     Args:
         name, clients, device: as in `compiled`.
-        known: the same model with other clients, from which to guess the memory of a chunk.
+        known: the same model with fewer clients, from which to guess the memory of a chunk.
     """
     a_client = known["temp_bytes"] / known["chunk"] if known else 0
     for chunk in (size for size in range(clients, 0, -1) if clients % size == 0):
@@ -224,19 +224,25 @@ def row_cells(row: dict[str, Any]) -> list[str]:
     ]
 
 
-def write(rows: list[dict[str, Any]], versions: dict[str, str]) -> None:
-    """The JSON and the table; rows measured before and not now are kept."""
-    path = RESULTS / "tpu_v5e.json"
-    earlier = json.loads(path.read_text())["rounds"] if path.exists() else []
-    by_key = {(row["model"], row["clients"]): row for row in earlier + rows}
+PATH = RESULTS / "tpu_v5e.json"
+
+
+def stored() -> list[dict[str, Any]]:
+    """The results on disk."""
+    return json.loads(PATH.read_text())["rounds"] if PATH.exists() else []
+
+
+def write(row: dict[str, Any], versions: dict[str, str]) -> None:
+    """The JSON and the table; what was compiled before and not now is kept."""
+    by_key = {(row["model"], row["clients"]): row for row in [*stored(), row]}
     order = sorted(by_key, key=lambda key: (list(SCENES).index(key[0]), key[1]))
     merged = [by_key[key] for key in order]
     RESULTS.mkdir(exist_ok=True)
-    path.write_text(json.dumps({"chip": CHIP, "versions": versions, "rounds": merged}, indent=1) + "\n")
+    PATH.write_text(json.dumps({"chip": CHIP, "versions": versions, "rounds": merged}, indent=1) + "\n")
     lines = [HEADINGS, ["---"] + ["---:"] * (len(HEADINGS) - 1), *map(row_cells, merged)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     made_with = ", ".join(f"{name} {version}" for name, version in versions.items())
-    path.with_suffix(".md").write_text(f"# {CHIP}, compiled ahead of time\n\n{NOTE}\n\n{table}\n\n{made_with}\n")
+    PATH.with_suffix(".md").write_text(f"# {CHIP}, compiled ahead of time\n\n{NOTE}\n\n{table}\n\n{made_with}\n")
 
 
 def main() -> None:
@@ -256,12 +262,16 @@ def main() -> None:
     versions = {name: importlib.metadata.version(name) for name in ("jax", "jaxlib", "libtpu")}
     print(" | ".join(HEADINGS))
     for name in options.models:
-        known = None
         for clients in sorted(options.clients):
-            known = largest_fitting(name, clients, device, known)
-            known |= {platform: lowered_for(platform, name, clients) for platform in ("cuda", "tpu")}
-            write([known], versions)
-            print(" | ".join(row_cells(known)), flush=True)
+            known = max(
+                (row for row in stored() if row["model"] == name and row["clients"] < clients),
+                key=lambda row: row["clients"],
+                default=None,
+            )
+            row = largest_fitting(name, clients, device, known)
+            row |= {platform: lowered_for(platform, name, clients) for platform in ("cuda", "tpu")}
+            write(row, versions)
+            print(" | ".join(row_cells(row)), flush=True)
 
 
 if __name__ == "__main__":
