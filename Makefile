@@ -13,7 +13,8 @@ WORKERS ?= 2
 # ONLY, METHODS and SETTINGS are lists; a method has brackets, which the shell must not read.
 quoted  = $(foreach word,$(1),'$(word)')
 CHOICE  = --profile $(PROFILE) --seeds $(SEEDS) $(if $(ONLY),--only $(call quoted,$(ONLY))) \
-          $(if $(METHODS),--methods $(call quoted,$(METHODS))) $(if $(SETTINGS),--settings $(call quoted,$(SETTINGS)))
+          $(if $(METHODS),--methods $(call quoted,$(METHODS))) $(if $(SETTINGS),--settings $(call quoted,$(SETTINGS))) \
+          $(if $(AT_ONCE),--at-once $(AT_ONCE))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test lint format reproduce-tables reproduce-figures report bench bench-scaling bench-compile bench-models bench-tpu bench-peers notebooks docs address check-tfds-builtin clean

@@ -5,7 +5,6 @@ as they do when the table is run. Inputs are zeros in the shapes of the paper's 
 """
 
 import argparse
-import dataclasses
 import time
 from unittest import mock
 
@@ -23,8 +22,6 @@ from fedcos_jax.simulate import _compiled_init
 
 LIMIT = 30.0
 """Seconds of compilation that a table may take in all."""
-SHAPELESS = ("partition", "method", "seed", "lr")
-"""Config fields on which no shape depends."""
 
 
 def zeros(name: str) -> Dataset:
@@ -43,10 +40,7 @@ def zeros(name: str) -> Dataset:
 
 def programs(table: str, profile: str) -> dict[str, Experiment]:
     """The cells of a table that differ in their shapes, by what they differ in."""
-    found: dict[str, Config] = {}
-    for cell in cells(TABLES[table], profile):
-        shape = {k: v for k, v in dataclasses.asdict(cell.config).items() if k not in SHAPELESS}
-        found.setdefault(repr(shape), cell.config)
+    found = {cell.config.program: cell.config for cell in cells(TABLES[table], profile)}
     with mock.patch.object(Config, "load", lambda config, *_: zeros(config.dataset)):
         ready = [prepare(config, None, in_paper_form) for config in found.values()]
     return {f"{e.config.model}, {e.schedule.cohort} of {e.config.clients} clients": e for e in ready}

@@ -9,7 +9,7 @@ from experiments import latex, markdown, table1, table2, table3, table4, table5
 from experiments.figures import FIGURES
 from experiments.figures.figure import Figure, as_png, compose
 from experiments.report import page
-from experiments.table import PROFILES, RESULTS, Cell, Result, Table, cells, run_cell, select
+from experiments.table import PROFILES, RESULTS, Cell, Table, cells, run_cells, select
 from fedcos_jax import mesh, results
 from fedcos_jax.cli import guard
 from fedcos_jax.compilation import keep_compiled_programs
@@ -55,6 +55,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAME=VALUE",
         help="run a variant of a table (not of a figure), e.g. epsilon=1e-4",
     )
+    parser.add_argument(
+        "--at-once",
+        type=int,
+        metavar="N",
+        help="rows, settings and seeds as one sweep, so many runs in one vmap on a device (default: what fits the "
+        "memory of an accelerator; on a CPU one run after the other)",
+    )
     parser.add_argument("--data-dir", help="folder of the datasets (default: FEDCOS_DATA_DIR)")
     parser.add_argument("--results-dir", type=Path, default=RESULTS, help=f"default: {RESULTS}")
     parser.add_argument("--again", action="store_true", help="run cells again that have a result")
@@ -64,6 +71,8 @@ def parser() -> argparse.ArgumentParser:
 
 def reproduce(options: argparse.Namespace) -> None:
     require_at_least(1, seeds=options.seeds)
+    if options.at_once is not None:
+        require_at_least(1, **{"runs at once": options.at_once})
     require(all("=" in text for text in options.set), f"--set takes NAME=VALUE, got {' '.join(options.set)}")
     named = GROUPS.get(options.what, [options.what])
     for name in options.only:
@@ -74,8 +83,9 @@ def reproduce(options: argparse.Namespace) -> None:
     write_report(options)
 
 
-def run_with(options: argparse.Namespace, cell: Cell) -> Result:
-    return run_cell(cell, options.results_dir, options.data_dir, again=options.again, show_progress=not options.quiet)
+def run_with(options: argparse.Namespace, chosen: Sequence[Cell]) -> None:
+    how = {"again": options.again, "show_progress": not options.quiet, "at_once": options.at_once}
+    run_cells(chosen, options.results_dir, options.data_dir, **how)
 
 
 def reproduce_tables(tables: Sequence[Table], options: argparse.Namespace) -> None:
@@ -88,8 +98,7 @@ def reproduce_tables(tables: Sequence[Table], options: argparse.Namespace) -> No
         chosen = list(
             cells(table, options.profile, methods=methods, settings=settings, seeds=options.seeds, variant=variant)
         )
-        for cell in chosen:
-            run_with(options, cell)
+        run_with(options, chosen)
         if chosen:
             write_pages(table, options)
 
@@ -112,8 +121,7 @@ def reproduce_figures(figures: Sequence[Figure], options: argparse.Namespace) ->
     )
     for figure in figures:
         chosen = list(figure.cells(options.profile, methods=methods, settings=settings, seeds=options.seeds))
-        for cell in chosen:
-            run_with(options, cell)
+        run_with(options, chosen)
         if chosen or not figure.runs:
             draw(figure, options)
 

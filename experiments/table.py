@@ -3,17 +3,20 @@
 import dataclasses
 import re
 import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import jax
+
 from fedcos_jax import results, settings
 from fedcos_jax.checkpoint import Checkpoints
 from fedcos_jax.errors import require, require_known
-from fedcos_jax.experiment import Config, execute, prepare
+from fedcos_jax.experiment import Config, as_result, execute, prepare, run_together
 from fedcos_jax.methods import in_paper_form, parse
-from fedcos_jax.progress import progress_bar
+from fedcos_jax.progress import progress_bar, runs_bar
 
 RESULTS = Path("results")
 PROFILES = ("quick", "short", "paper")
@@ -136,29 +139,74 @@ def cells(
                 yield Cell(table.name, profile, setting, table.config(profile, setting, **changes), variant or {})
 
 
-def run_cell(cell: Cell, folder: Path, data_dir: str | None, *, again: bool, show_progress: bool) -> Result:
-    """The result of a cell: the one on disk, or a new one, stored."""
-    path = cell.path(folder)
-    if path.exists() and not again:
-        return _reuse(cell, path)
+def run_cells(
+    cells: Sequence[Cell],
+    folder: Path,
+    data_dir: str | None,
+    *,
+    again: bool = False,
+    show_progress: bool = True,
+    at_once: int | None = None,
+) -> None:
+    """Runs the cells that have no result on disk, and stores each as it is done.
+
+    On a CPU one runs after the other, kept in checkpoints. On accelerators all that share their shapes, rows, settings
+    and seeds, are one sweep; so they are elsewhere if `at_once` says how many a device takes in one `vmap`.
+    """
+    to_run = []
+    for cell in cells:
+        path = cell.path(folder)
+        if path.exists() and not again:
+            _check(cell, path)
+        else:
+            to_run.append(cell)
+    if at_once is None and jax.default_backend() == "cpu":
+        for cell in to_run:
+            _run_alone(cell, folder, data_dir, show_progress)
+    else:
+        programs: dict[tuple, list[Cell]] = {}
+        for cell in to_run:
+            programs.setdefault(cell.config.program, []).append(cell)
+        for together in programs.values():
+            _run_together(together, folder, data_dir, at_once, show_progress)
+
+
+def _run_alone(cell: Cell, folder: Path, data_dir: str | None, show_progress: bool) -> None:
     label = f"{cell.experiment} {cell.setting} {cell.config.method} seed {cell.config.seed}"
     experiment = prepare(cell.config, data_dir, in_paper_form)
-    checkpoints = Checkpoints(path.with_suffix(".checkpoint"), experiment.config.identity, keep_end=False)
+    checkpoint = cell.path(folder).with_suffix(".checkpoint")
+    checkpoints = Checkpoints(checkpoint, experiment.config.identity, keep_end=False)
     with progress_bar(label, cell.config.rounds, shown=show_progress) as progress:
         result = execute(experiment, progress, checkpoints=checkpoints)
-    result = {"experiment": cell.experiment, "profile": cell.profile, "variant": cell.variant, **result}
-    results.write(path, result)
-    shutil.rmtree(checkpoints.folder, ignore_errors=True)
-    return result
+    _store(cell, folder, result)
+    shutil.rmtree(checkpoint, ignore_errors=True)
 
 
-def _reuse(cell: Cell, path: Path) -> Result:
-    """A stored result, provided that it is of this very run."""
-    result = results.read(path)
+def _run_together(
+    cells: Sequence[Cell], folder: Path, data_dir: str | None, at_once: int | None, show_progress: bool
+) -> None:
+    """Cells of one program; their time is a share of their block's."""
+    configs = [cell.config for cell in cells]
+    waiting, started = iter(cells), time.perf_counter()
+    with runs_bar(cells[0].experiment, len(cells), shown=show_progress) as bar:
+        for histories in run_together(configs, configs[0].load(data_dir), in_paper_form, at_once):
+            seconds = (time.perf_counter() - started) / len(histories)
+            for history, cell in zip(histories, waiting, strict=False):
+                _store(cell, folder, as_result(cell.config, history, seconds))
+            bar.update(len(histories))
+            started = time.perf_counter()
+
+
+def _store(cell: Cell, folder: Path, result: Result) -> None:
+    about = {"experiment": cell.experiment, "profile": cell.profile, "variant": cell.variant}
+    results.write(cell.path(folder), about | result)
+
+
+def _check(cell: Cell, path: Path) -> None:
+    """A stored result must be of this very run."""
     wanted = {name: value for name, value in dataclasses.asdict(cell.config).items() if name not in SAME_NUMBERS}
-    differing = settings.differences(result["config"], wanted)
+    differing = settings.differences(results.read(path)["config"], wanted)
     require(not differing, f"{path} was run with {differing}: move it away, or run it --again")
-    return result
 
 
 def stored(table: Table, profile: str, folder: Path, setting: str, method: str) -> list[Result]:

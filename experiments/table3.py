@@ -38,8 +38,8 @@ TABLE = Table(
     profiles={
         "quick": Profile(
             replace(SCENE, rounds=10, local_steps=40, batch_size=8, lr=0.006),
-            "10 rounds of 40 steps, batch 8, learning rate 0.006. The test set has 360 images, and accuracy still swings "
-            "by several of them from round to round.",
+            "10 rounds of 40 steps, batch 8, learning rate 0.006. The test set has 360 images, and accuracy still "
+            "swings by several of them from round to round.",
             {"cifar100": "digits", "resnet18": "resnet18_narrow"},
         ),
         "short": Profile(

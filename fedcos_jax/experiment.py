@@ -4,7 +4,7 @@ import dataclasses
 import math
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +17,7 @@ from fedcos_jax.partition import Ownership
 from fedcos_jax.schedule import Schedule, fraction_of
 from fedcos_jax.settings import setting
 from fedcos_jax.simulate import History, Progress, join, latest, stretches
+from fedcos_jax.sweep import Trial, in_blocks
 from fedcos_jax.types import ClientOptimizer, FederatedData, FederatedMethod
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 EVALUATED = ("accuracy", "test_loss")
 """Columns of a history with a value an evaluation; the others have one a round."""
+_NUMBERS_ALONE = ("method", "partition", "seed", "lr")
+"""Config fields on which no shape depends."""
 LEARNING_RATE_SCHEDULES = ("constant", "exponential", "cosine")
 
 
@@ -75,6 +78,11 @@ class Config:
         """What the numbers of a round depend on: no field of the machine, nor the rounds still to come."""
         free = {"chunk", "devices"} if self.lr_schedule == "cosine" else {"chunk", "devices", "rounds"}
         return {name: value for name, value in dataclasses.asdict(self).items() if name not in free}
+
+    @property
+    def program(self) -> tuple[Any, ...]:
+        """The same for configs that one compiled program runs, if their methods have one structure."""
+        return tuple(value for name, value in dataclasses.asdict(self).items() if name not in _NUMBERS_ALONE)
 
     def load(self, data_dir: str | None = None, source: str = "auto") -> data.Dataset:
         """The dataset."""
@@ -179,7 +187,42 @@ def execute(
         if progress is not None:
             progress(*latest(history))
     seconds = time.perf_counter() - started if checkpoints is None else checkpoints.seconds
-    history = join(histories)
+    return as_result(config, join(histories), seconds)
+
+
+def run_together(
+    configs: Sequence[Config], dataset: data.Dataset, build: MethodBuilder, chunk: int | None = None
+) -> Iterator[list[History]]:
+    """Runs configs of one `program` as one compiled sweep: their histories in order, block by block as they are done.
+
+    Args:
+        configs: what to run.
+        dataset: of all of them.
+        build: as in `prepare`; gives all their methods one structure.
+        chunk: as in `sweep`.
+    """
+    owners: dict[tuple[str, int], Ownership] = {}
+    for config in configs:
+        owner = (config.partition, config.seed)
+        if owner not in owners:
+            owners[owner] = config.ownership(dataset)
+
+    def trial(config: Config) -> Trial:
+        owner = owners[config.partition, config.seed]
+        method = build(methods.parse(config.method), config.options)
+        return Trial(jax.random.key(config.seed), method, config.optimizer(), owner.indices, owner.offsets)
+
+    first = configs[0]
+    ownership = owners[first.partition, first.seed]
+    model = models.build(first.model, dataset.input_shape, dataset.classes, dataset.input_dtype)
+    schedule = first.schedule(len(ownership.offsets) - 1)
+    points = [{"config": config} for config in configs]
+    for block in in_blocks(trial, points, data.federate(dataset, ownership), model, schedule, chunk=chunk):
+        yield [jax.tree.map(lambda leaf, row=row: leaf[row], block) for row in range(len(block.evaluated))]
+
+
+def as_result(config: Config, history: History, seconds: float) -> dict[str, Any]:
+    """What is left of a run, ready for JSON."""
     return {
         **{name: getattr(config, name) for name in ("dataset", "model", "partition", "method", "seed", "rounds")},
         **summary(history),

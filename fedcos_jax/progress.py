@@ -1,4 +1,4 @@
-"""A progress bar for runs: rounds, rounds a second and the latest accuracy, on standard error."""
+"""Progress bars, on standard error: rounds, rounds a second and the latest accuracy of a run; runs of a sweep."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,3 +18,8 @@ def progress_bar(label: str, rounds: int, *, shown: bool = True) -> Iterator[Pro
             bar.update(completed - bar.n)
 
         yield advance
+
+
+def runs_bar(label: str, runs: int, *, shown: bool = True) -> tqdm:
+    """For runs that one program makes together: how many of them are done."""
+    return tqdm(total=runs, desc=label, unit="run", disable=not shown, dynamic_ncols=True)

@@ -4,17 +4,18 @@ import argparse
 import csv
 import dataclasses
 import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
-from tqdm import tqdm
 
-from fedcos_jax import data, methods, models, plot, results, run_command, settings
+from fedcos_jax import data, methods, plot, results, run_command, settings
 from fedcos_jax.errors import InputError, require, require_at_least
-from fedcos_jax.experiment import Config, history_lists, summary, versions
-from fedcos_jax.sweep import Trial, grid, in_blocks
+from fedcos_jax.experiment import Config, history_lists, run_together, summary, versions
+from fedcos_jax.progress import runs_bar
+from fedcos_jax.simulate import History
+from fedcos_jax.sweep import grid
 
 SWEPT = ("method", "partition", "seed", "lr", "lr_decay", "momentum", "weight_decay", "epsilon", *run_command.NUMBERS)
 """What points of one program may differ in; anything else changes the shapes of the run."""
@@ -60,10 +61,10 @@ def run(options: argparse.Namespace) -> None:
     kept = {} if options.again else read_points(folder, config, list(axes))
     open_points = [point for point in points if key_of(point) not in kept]
     dataset = config.load(files.data_dir, files.source)
-    configs = {key_of(point): at_point(config, point) for point in points}
-    for history_block, block in _run_blocks(options, configs, open_points, dataset, quiet=files.quiet):
-        for row, point in enumerate(block):
-            history = jax.tree.map(lambda leaf, row=row: leaf[row], history_block)
+    configs = [at_point(config, point) for point in open_points]
+    waiting = iter(open_points)
+    for histories in _run(configs, dataset, options.at_once, quiet=files.quiet):
+        for history, point in zip(histories, waiting, strict=False):
             kept[key_of(point)] = point | summary(history) | {"history": history_lists(history)}
         write(folder, config, axes, [kept[key_of(point)] for point in points if key_of(point) in kept])
     rows = [kept[key_of(point)] for point in points]
@@ -75,37 +76,17 @@ def run(options: argparse.Namespace) -> None:
     print(f"best: {best['last_accuracy']:.2f}% with {chosen}")
 
 
-def _run_blocks(options, configs: dict[tuple, Config], points: list[Point], dataset: data.Dataset, quiet: bool):
-    """(stacked histories, their points), block by block."""
-    if not points:
+def _run(configs: list[Config], dataset: data.Dataset, at_once: int | None, *, quiet: bool) -> Iterator[list[History]]:
+    """`run_together` with a progress bar; methods of several kinds in the paper's form."""
+    if not configs:
         return
-    specs = {key: methods.parse(config.method) for key, config in configs.items()}
-    one_kind = len({(spec.base.name, spec.cosine is None) for spec in specs.values()}) == 1
+    specs = [methods.parse(config.method) for config in configs]
+    one_kind = len({(spec.base.name, spec.cosine is None) for spec in specs}) == 1
     build = methods.MethodSpec.build if one_kind else methods.in_paper_form
-    owners = {}
-    for config in configs.values():
-        owner = (config.partition, config.seed)
-        if owner not in owners:
-            owners[owner] = config.ownership(dataset)
-    first = configs[key_of(points[0])]
-    ownership = owners[first.partition, first.seed]
-
-    def trial(**point) -> Trial:
-        config, spec = configs[key_of(point)], specs[key_of(point)]
-        owner = owners[config.partition, config.seed]
-        key, method = jax.random.key(config.seed), build(spec, config.options)
-        return Trial(key, method, config.optimizer(), owner.indices, owner.offsets)
-
-    model = models.build(first.model, dataset.input_shape, dataset.classes, dataset.input_dtype)
-    schedule = first.schedule(len(ownership.offsets) - 1)
-    federated = data.federate(dataset, ownership)
-    done = 0
-    with tqdm(total=len(points), desc="sweep", unit="run", disable=quiet, dynamic_ncols=True) as bar:
-        for histories in in_blocks(trial, points, federated, model, schedule, chunk=options.at_once):
-            length = len(histories.evaluated)
-            yield histories, points[done : done + length]
-            done += length
-            bar.update(length)
+    with runs_bar("sweep", len(configs), shown=not quiet) as bar:
+        for histories in run_together(configs, dataset, build, at_once):
+            bar.update(len(histories))
+            yield histories
 
 
 def read_axes(texts: list[str]) -> dict[str, list]:

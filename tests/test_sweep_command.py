@@ -36,15 +36,13 @@ def test_a_table_a_picture_and_resuming(tmp_path, capsys, monkeypatch):
     assert main(["run", "--cos-strength", "0.05", "--seed", "1", "--out", str(alone), *SHORT]) == 0
     assert json.loads(alone.read_text())["last_accuracy"] == pytest.approx(float(table[3]["last_accuracy"]), abs=1e-4)
 
-    run_points = []
-    real = sweep_command.in_blocks
+    ran = []
+    real = sweep_command.run_together
     monkeypatch.setattr(
-        sweep_command,
-        "in_blocks",
-        lambda trial, points, *a, **k: run_points.extend(points) or real(trial, points, *a, **k),
+        sweep_command, "run_together", lambda configs, *rest: ran.extend(configs) or real(configs, *rest)
     )
     assert main([*first[:2], "cos_strength=0,0.05,0.1", *first[3:]]) == 0
-    assert [point["cos_strength"] for point in run_points] == [0.1, 0.1]
+    assert [(config.method, config.seed) for config in ran] == [("FedCos(0.1)", 0), ("FedCos(0.1)", 1)]
     assert rows(folder)[:4] == table
     assert "6 runs, 2 of them now" in capsys.readouterr().out
 

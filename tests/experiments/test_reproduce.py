@@ -96,6 +96,21 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, monkeypatch, caps
     assert ran == ["FedAvg", "FedOpt(1.5)", "FedOpt(1.5)"]
 
 
+def test_a_table_is_one_sweep(folder, tmp_path, programs):
+    arguments = ["table2", "--results-dir", tmp_path, "--methods", "FedAvg", "FedOpt(1.5)+FedCos(0.02)"]
+    before = programs.count("jit(_compiled_block)")
+    assert run(*arguments, "--settings", "sorted", "iid", "--seeds", 2, "--at-once", 8) == 0
+    assert programs.count("jit(_compiled_block)") == before + 1
+    for path in (tmp_path / "quick" / "table2").iterdir():
+        together = json.loads(path.read_text())
+        alone = json.loads((folder / "quick" / "table2" / path.name).read_text())
+        assert together["config"] == alone["config"]
+        assert together.keys() == alone.keys()
+        # Sums in another order, magnified by training.
+        assert together["history"]["train_loss"][:3] == pytest.approx(alone["history"]["train_loss"][:3], rel=1e-3)
+        assert together["last_accuracy"] == pytest.approx(alone["last_accuracy"], abs=2)
+
+
 def test_a_cell_goes_on_from_its_last_checkpoint(folder, tmp_path, monkeypatch):
     arguments = ["table2", "--results-dir", tmp_path, "--methods", "FedAvg", "--settings", "iid"]
     cell, rounds = tmp_path / "quick" / "table2" / "iid_fedavg_seed0.json", []
@@ -150,6 +165,7 @@ def test_a_selection_passes_over_tables_without_it(tmp_path, capsys):
         (["--settings", "shards2"], "unknown setting of table2"),
         (["--only", "table1"], "unknown name in table2 'table1'"),
         (["--seeds", "0"], "seeds must be at least 1"),
+        (["--at-once", "0"], "runs at once must be at least 1"),
         (["--set", "epsilon"], "--set takes NAME=VALUE"),
         (["--set", "epsilom=1"], "did you mean 'epsilon'"),
         (["--profile", "paper", "--data-dir", "nowhere"], "nowhere does not exist"),
