@@ -78,7 +78,7 @@ class Checkpoints:
                 return None
             about = manager.restore(completed, args=ocp.args.Composite(about=ocp.args.JsonRestore())).about
         differing = settings.differences(about["identity"], self.identity)
-        require(not differing, f"{self.folder} holds another run, with {differing}: choose another folder")
+        require(not differing, f"{self.folder} holds another run, with {differing}: remove it or choose another folder")
         require(completed <= rounds, f"{self.folder} holds {completed} rounds of the run, more than {rounds}")
         return about | {"rounds": completed}
 

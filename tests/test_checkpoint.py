@@ -73,7 +73,7 @@ def test_time_adds_up_over_the_lives_of_a_run(tmp_path):
 
 def test_another_run_is_not_taken_for_this_one(tmp_path):
     advance(tmp_path / "kept", "FedAvg")
-    message = r"kept holds another run, with method FedAvg instead of FedCos\(0.2\): choose another folder"
+    message = r"kept holds another run, with method FedAvg instead of FedCos\(0.2\): remove it or choose another folder"
     with pytest.raises(InputError, match=message):
         advance(tmp_path / "kept", "FedCos(0.2)")
 

@@ -183,7 +183,7 @@ def test_a_run_is_kept_and_goes_on(folder, result, capsys, tmp_path):
     assert (tmp_path / "log" / logs.CSV_FILE).read_bytes() == (folder / "log" / logs.CSV_FILE).read_bytes()
     capsys.readouterr()
     for mistake, message in [
-        (["--lr", "0.07"], "holds another run, with lr 0.05 instead of 0.07: choose another folder"),
+        (["--lr", "0.07"], "holds another run, with lr 0.05 instead of 0.07: remove it or choose another folder"),
         (["--rounds", "2"], "holds 3 rounds of the run, more than 2"),
         (["--checkpoint-seconds", "-1"], "the seconds between checkpoints cannot be negative, got -1"),
         (["--checkpoint-dir", str(tmp_path / "result.json")], "cannot keep checkpoints in"),
