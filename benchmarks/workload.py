@@ -21,7 +21,7 @@ from fedcos_jax.data.cifar import DEVIATION, MEAN
 from fedcos_jax.data.dataset import as_stored
 from fedcos_jax.experiment import versions
 from fedcos_jax.models import Model
-from fedcos_jax.simulate import _compiled_segment, as_arrays, init_state, place_state
+from fedcos_jax.simulate import compile_rounds, init_state
 from fedcos_jax.types import Examples, FederatedData, FederatedMethod
 
 RESULTS = Path(__file__).parent / "results"
@@ -67,16 +67,13 @@ def rounds(
 def compile_round(
     method: FederatedMethod, data: FederatedData, model: Model, schedule: Schedule
 ) -> tuple[jax.stages.Compiled, tuple]:
-    """The program that `run` has for the rounds between two evaluations, compiled and not run, and its arguments."""
+    """`compile_rounds` for the rounds between two evaluations, from a state of zeros, which takes no program."""
     shapes = schedule.shapes(data, model)
-    method, optimizer = as_arrays(method), as_arrays(client_sgd(0.01))
     start = functools.partial(init_state, method=method, model=model, num_clients=data.num_clients)
     state = jax.eval_shape(functools.partial(start, devices=shapes.devices), jax.random.key(0))
     state = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), state._replace(key=None))
-    state = place_state(state._replace(key=jax.random.key(0)), data.num_clients, shapes.devices)
-    arguments = (state, *mesh.replicate((method, optimizer, data), shapes.devices))
-    lowered = _compiled_segment.lower(*arguments, model=model, shapes=shapes, rounds=schedule.eval_every)
-    return lowered.compile(), arguments
+    state = state._replace(key=jax.random.key(0))
+    return compile_rounds(state, method, client_sgd(0.01), data, model, shapes, schedule.eval_every)
 
 
 def take_turns(timers: Mapping[str, Iterator[float]], repeats: int) -> dict[str, list[float]]:

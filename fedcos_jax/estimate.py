@@ -6,12 +6,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from fedcos_jax import mesh
 from fedcos_jax.compilation import program_memory
 from fedcos_jax.experiment import Experiment
 from fedcos_jax.models import num_parameters
 from fedcos_jax.schedule import Shapes
-from fedcos_jax.simulate import init_state, place_state, segment
+from fedcos_jax.simulate import compile_rounds, initial_state
 
 TIMED_SECONDS = 4.0
 """About how long a timed piece of a round may take; longer rounds are timed by a few of their steps."""
@@ -67,12 +66,9 @@ def estimate(experiment: Experiment) -> Estimate:
 
 def _compile(experiment: Experiment, shapes: Shapes) -> tuple[jax.stages.Compiled, tuple]:
     """One round and an evaluation, and what it is called with."""
-    _, method, optimizer, data, model, _ = experiment
-    start = jax.jit(lambda key: init_state(key, method, model, data.num_clients, shapes.devices))
-    state = place_state(start(jax.random.key(experiment.config.seed)), data.num_clients, shapes.devices)
-    arguments = state, mesh.replicate(data, shapes.devices)
-    program = jax.jit(lambda state, data: segment(state, method, optimizer, data, model, shapes, 1))
-    return program.lower(*arguments).compile(), arguments
+    config, method, optimizer, data, model, _ = experiment
+    state = initial_state(jax.random.key(config.seed), method, model, data.num_clients, shapes.devices)
+    return compile_rounds(state, method, optimizer, data, model, shapes)
 
 
 def _round_seconds(experiment: Experiment, shapes: Shapes, program: jax.stages.Compiled, arguments: tuple) -> float:
@@ -91,11 +87,11 @@ def _seconds_of_steps(experiment: Experiment, shapes: Shapes, steps: int) -> flo
 
 
 def _seconds(program: jax.stages.Compiled, arguments: tuple) -> float:
-    """Of the quicker of two calls: the first one warms up."""
-    times = []
+    """Of the quicker of two rounds: the first one warms up."""
+    (state, *rest), times = arguments, []
     for _ in range(2):
         started = time.perf_counter()
-        jax.block_until_ready(program(*arguments))
+        state, _ = jax.block_until_ready(program(state, *rest))
         times.append(time.perf_counter() - started)
     return min(times)
 

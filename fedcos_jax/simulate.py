@@ -256,6 +256,13 @@ _compiled_init = jax.jit(
     static_argnames=("model", "num_clients", "devices"),
     compiler_options={"xla_backend_optimization_level": 1},
 )
+
+
+def initial_state(key: Array, method: FederatedMethod, model: Model, num_clients: int, devices: int = 1) -> RoundState:
+    """`init_state`, compiled."""
+    return _compiled_init(key, as_arrays(method), model=model, num_clients=num_clients, devices=devices)
+
+
 _compiled_segment = jax.jit(segment, static_argnames=("model", "shapes", "rounds"), donate_argnames=("state",))
 
 Progress = Callable[[int, Evaluation], None]
@@ -307,9 +314,8 @@ def stretches(
     shapes = schedule.shapes(data, model)
     method, optimizer = as_arrays(method), as_arrays(optimizer)
     if state is None:
-        state = _compiled_init(key, method, model=model, num_clients=data.num_clients, devices=shapes.devices)
-    state = place_state(state, data.num_clients, shapes.devices)
-    method, optimizer, data = mesh.replicate((method, optimizer, data), shapes.devices)
+        state = initial_state(key, method, model, data.num_clients, shapes.devices)
+    state, method, optimizer, data = _placed(state, method, optimizer, data, shapes.devices)
     completed = int(state.round)
     require(completed < schedule.rounds, f"the state has {completed} rounds behind it, the schedule {schedule.rounds}")
     for rounds in _segments(completed, schedule):
@@ -317,6 +323,30 @@ def stretches(
         completed += rounds
         infos, evaluation = jax.device_get(jax.block_until_ready(output))
         yield state, History(np.array([completed]), jax.tree.map(lambda leaf: leaf[None], evaluation), infos)
+
+
+def compile_rounds(
+    state: RoundState,
+    method: FederatedMethod,
+    optimizer: ClientOptimizer,
+    data: FederatedData,
+    model: Model,
+    shapes: Shapes,
+    rounds: int = 1,
+) -> tuple[jax.stages.Compiled, tuple]:
+    """The program that `run` has for so many rounds and an evaluation, compiled and not run, and its arguments.
+
+    The first of them, the state, is given up by a call, and comes back first.
+    """
+    arguments = _placed(state, as_arrays(method), as_arrays(optimizer), data, shapes.devices)
+    return _compiled_segment.lower(*arguments, model=model, shapes=shapes, rounds=rounds).compile(), arguments
+
+
+def _placed(
+    state: RoundState, method: FederatedMethod, optimizer: ClientOptimizer, data: FederatedData, devices: int
+) -> tuple[RoundState, FederatedMethod, ClientOptimizer, FederatedData]:
+    """What a stretch starts from, where a run on so many devices has it."""
+    return place_state(state, data.num_clients, devices), *mesh.replicate((method, optimizer, data), devices)
 
 
 def latest(history: History) -> tuple[int, Evaluation]:
