@@ -148,7 +148,7 @@ def _fewer_rounds(table, factor, source: Source) -> Iterator[Case]:
         for baseline in efficiency.ENHANCED:
             numbers = [source.factor(table, setting, baseline), factor]
             statement = f"{baseline}: {factor:g} times fewer rounds with FedCos"
-            yield _case(column.heading, statement, numbers, lambda a, b: a - b + ROUNDING, "{:.1f}×")
+            yield _case(column.heading, statement, numbers, lambda a, b: a - b + ROUNDING, "{:.2f}×")
 
 
 def measured(table: Table, setting: str, high: str, low: str, columns: dict[str, str]) -> Rule:

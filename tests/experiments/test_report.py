@@ -95,7 +95,7 @@ def test_twice_as_fast_is_twice_as_fast(tmp_path):
         rules.Ours("paper", tmp_path),
         schedule_of_paper=True,
     )
-    assert [case.numbers for case in verdict.run] == ["2.0× against 2.0×"]
+    assert [case.numbers for case in verdict.run] == ["2.00× against 2.00×"]
     assert verdict.word == "holds"
 
 
