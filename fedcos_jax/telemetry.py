@@ -1,10 +1,11 @@
 """Directions, angles and distances of local moves: the mechanism of the paper, measured inside the scan.
 
 With d_i = x_i - x̂ the move of client i, everything about all pairs of clients follows from sums over single
-clients, so it costs O(clients · parameters):
+clients, so it costs O(clients · parameters); and the angle of two of them from the difference of their moves:
 
-    Σ_{i≠j} cos θ_ij   = ‖Σ_i d_i/‖d_i‖‖² - n
-    Σ_{i≠j} ‖d_i-d_j‖² = 2 (n Σ_i ‖d_i‖² - ‖Σ_i d_i‖²)
+    Σ_{i≠j} cos θ_ij       = ‖Σ_i d_i/‖d_i‖‖² - n
+    Σ_{i≠j} ‖d_i-d_j‖²     = 2 (n Σ_i ‖d_i‖² - ‖Σ_i d_i‖²)
+    2 ‖d_0‖ ‖d_1‖ cos θ_01 = ‖d_0‖² + ‖d_1‖² - ‖d_0-d_1‖²
 """
 
 from typing import NamedTuple
@@ -20,13 +21,15 @@ class MoveSums(NamedTuple):
     """Sums over a cohort's moves; sums of chunks add up to the sums of the cohort."""
 
     vectors: Params
-    """Stacked [5, ...]: Σ λ_i d_i, Σ d_i, Σ d_i/‖d_i‖, d_0, d_1."""
+    """Stacked [4, ...]: Σ λ_i d_i, Σ d_i, Σ d_i/‖d_i‖, d_0 - d_1."""
     moved: Array
-    """Number of clients that moved at all; of the type of the others, so that devices add all up in one step."""
+    """Number of clients that moved at all."""
     lengths: Array
     """Σ ‖d_i‖."""
     squares: Array
     """Σ ‖d_i‖²."""
+    pair: Array
+    """‖d_0‖, ‖d_1‖: [2]."""
     losses: Array
     """Σ λ_i · (mean loss of client i over its local steps)."""
 
@@ -49,12 +52,14 @@ def sum_moves(moves: Params, losses: Array, weights: Array, positions: Array) ->
     moved = lengths > 0
     ones = jnp.ones_like(lengths)
     units = jnp.where(moved, 1 / jnp.where(moved, lengths, 1), 0)
-    coefficients = jnp.stack([weights.astype(lengths.dtype), ones, units, positions == 0, positions == 1])
+    pair = jnp.stack([positions == 0, positions == 1]).astype(lengths.dtype)
+    coefficients = jnp.stack([weights.astype(lengths.dtype), ones, units, pair[0] - pair[1]])
     return MoveSums(
         vectors=tree.combine(coefficients, moves),
         moved=jnp.sum(moved, dtype=lengths.dtype),
         lengths=jnp.sum(lengths),
         squares=jnp.sum(jnp.square(lengths)),
+        pair=jnp.sum(pair * lengths[None], axis=1),
         losses=jnp.sum(weights * losses),
     )
 
@@ -82,18 +87,24 @@ class RoundInfo(NamedTuple):
 
 def round_info(sums: MoveSums, global_move: Params, cohort_size: int) -> RoundInfo:
     """Evaluates the sums of a whole cohort."""
-    _, total, units, first, second = (tree.row(sums.vectors, i) for i in range(5))
+    _, total, units, difference = (tree.row(sums.vectors, i) for i in range(4))
     pairs = cohort_size * (cohort_size - 1) or jnp.nan
-    first_length, second_length = tree.norm(first), tree.norm(second)
-    lengths_product = first_length * second_length
     squared_distances = 2 * (cohort_size * sums.squares - tree.squared_norm(total))
+    distance = tree.norm(difference)
     return RoundInfo(
         train_loss=sums.losses,
-        cosine_pair=tree.dot(first, second) / jnp.where(lengths_product > 0, lengths_product, jnp.nan),
+        cosine_pair=_cosine(sums.pair[0], sums.pair[1], distance),
         cosine_mean=(tree.squared_norm(units) - sums.moved) / pairs,
-        local_move=first_length,
+        local_move=sums.pair[0],
         local_move_mean=sums.lengths / cohort_size,
-        distance_pair=tree.norm(tree.sub(first, second)) if cohort_size > 1 else jnp.full_like(first_length, jnp.nan),
+        distance_pair=distance if cohort_size > 1 else jnp.full_like(distance, jnp.nan),
         distance_rms=jnp.sqrt(jnp.maximum(squared_distances, 0) / pairs),
         global_move=tree.norm(global_move),
     )
+
+
+def _cosine(a: Array, b: Array, opposite: Array) -> Array:
+    """The law of cosines, factored so that nothing overflows and small angles stay exact; NaN if a side is 0."""
+    difference = jnp.abs(a - b)
+    halves = (opposite - difference) / jnp.minimum(a, b) * ((opposite + difference) / jnp.maximum(a, b)) / 2
+    return jnp.where(jnp.minimum(a, b) > 0, 1 - halves, jnp.nan)

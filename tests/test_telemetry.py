@@ -65,3 +65,11 @@ def test_clients_that_did_not_move_do_not_spoil_the_rest():
     assert np.isnan(info.cosine_pair)
     assert float(info.cosine_mean) == pytest.approx(0)
     assert all(np.isfinite(v) for v in jax.tree.leaves(info._replace(cosine_pair=0.0)))
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e25])
+def test_the_angle_of_the_first_two_is_exact_when_it_is_small_and_at_any_scale(scale):
+    angle = 1e-3
+    moves = scale * jnp.array([[1.0, 0, 0, 0, 0, 0], [2 * np.cos(angle), 2 * np.sin(angle), 0, 0, 0, 0]])
+    _, info = measure(moves, jnp.ones(2) / 2)
+    assert float(info.cosine_pair) == pytest.approx(np.cos(angle), abs=2e-7)
