@@ -108,29 +108,39 @@ def power_law_sizes(clients: int, exponent: float = 1.5, smallest: int = 10) -> 
     return np.floor(smallest * quantiles ** (-1 / exponent)).astype(np.int32)
 
 
-def work_done(num_steps: np.ndarray, chunk: int, devices: int) -> tuple[int, int]:
-    """Steps that the chunks of a round take, waiting included: of all devices together, and of the busiest."""
+def work_done(num_steps: np.ndarray, chunk: int, devices: int, together: bool = False) -> tuple[int, int]:
+    """Steps that the chunks of a round take, waiting included: of all devices, and of the busiest.
+
+    Devices that go from chunk to chunk together, as where clients remember something, wait for each other at each.
+    """
     falling = -jnp.sort(-jnp.asarray(num_steps))
+    chunk = min(chunk, len(num_steps))
+    if together:
+        taken = int(_steps_taken(mesh.deal(falling, devices), chunk=chunk))
+        return devices * taken, taken
     owners = mesh.least_loaded(falling, devices)
-    shares = [mesh.share_of_work((falling,), (0,), owners == device) for device in range(devices)]
-    taken = [int(_steps_taken(*share, chunk=min(chunk, len(num_steps)))) for share in shares]
-    return sum(taken), max(taken)
+    shares = [mesh.share_of_work((falling,), (0,), owners == device)[0] for device in range(devices)]
+    each = [int(_steps_taken(share[None], chunk=chunk)) for share in shares]
+    return sum(each), max(each)
 
 
 @functools.partial(jax.jit, static_argnames="chunk")
 def _steps_taken(num_steps: Array, *, chunk: int) -> Array:
+    """Of the first device, which has the longest client of every chunk; num_steps as `over_unequal_chunks` has it."""
+
     def count(carry: tuple, steps: Array) -> tuple[tuple, Array]:
         return carry, steps.shape[0] * jnp.max(steps)
 
-    return chunks.over_unequal_chunks(count, chunk, num_steps, (), (num_steps,), padding=(0,))[1]
+    return chunks.over_unequal_chunks(count, chunk, num_steps, (), (num_steps[0],), padding=(0,))[1]
 
 
-def waste(clients: int, chunk: int, devices: int) -> dict[str, float]:
+def waste(clients: int, chunk: int, devices: int, together: bool) -> dict[str, float]:
     """Of a cohort with power-law sizes and one local epoch, in multiples of the real steps."""
     num_steps = steps_per_epoch(power_law_sizes(clients), BATCH)
     real = int(num_steps.sum())
-    total, busiest = work_done(num_steps, chunk, devices)
+    total, busiest = work_done(num_steps, chunk, devices, together)
     return {
+        "together": together,
         "clients": clients,
         "chunk": chunk,
         "devices": devices,
@@ -165,7 +175,11 @@ def time_of_unequal(repeats: int) -> list[dict[str, float]]:
 SECTIONS: dict[str, Callable[[int], list[dict[str, float]]]] = {
     "clients": time_a_client_step,
     "populations": lambda repeats: [in_own_process(population) for population in POPULATIONS],
-    "waste": lambda repeats: [waste(*case) for case in itertools.product(COHORTS[1:], CHUNKS, DEVICES)],
+    "waste": lambda repeats: [
+        waste(clients, chunk, devices, together)
+        for clients, chunk, devices, together in itertools.product(COHORTS[1:], CHUNKS, DEVICES, (False, True))
+        if devices > 1 or not together
+    ],
     "unequal": time_of_unequal,
 }
 
@@ -189,7 +203,8 @@ def report(measured: dict[str, Any]) -> None:
     for row in measured.get("waste", ()):
         worst = max(row["steps_taken"], row["devices_times_busiest"])
         print(
-            f"{row['clients']:>8,} a round, at most {row['chunk']:>3} at once on {row['devices']} devices: "
+            f"{row['clients']:>8,} a round, at most {row['chunk']:>3} at once on {row['devices']} devices"
+            f"{' that go together' if row['together'] else ''}: "
             f"{row['steps_taken']:.3f}; {row['devices_times_busiest']:.3f} until the busiest device is done "
             f"({'within' if worst <= WASTE else 'OVER'} {WASTE}); "
             f"padded to the longest {row['padded_to_the_longest']:.0f}"

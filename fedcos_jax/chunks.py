@@ -18,6 +18,8 @@ Sums: TypeAlias = Any
 Step = Callable[..., tuple[Carry, Sums]]
 """(carry, slice of each array) -> (carry, sums). Jitted where it is used, so that JAX traces it once, and not again for
 the shapes of its sums."""
+Progress: TypeAlias = tuple[Array, tuple[Carry, Sums]]
+"""The next row, and what came of those before it."""
 
 TOLERANCE = 1.25
 """Steps that a chunk of unequal clients may take in all, waiting included, for each real one."""
@@ -47,31 +49,46 @@ def over_unequal_chunks(
     Args:
         f: takes the carry and a slice of each of `rows`.
         chunk: the widest slice.
-        num_steps: local steps of each client, [clients], falling; those without any are left out.
+        num_steps: local steps [devices, clients] of devices that take each slice together, one row if this one goes
+            alone; falling along both axes; clients without any are left out.
         carry: for the first slice.
         rows: arrays [clients].
         padding: for each array, the value of a row that f does not count, for slices that reach over the end.
     """
     f = jax.jit(f)
-    widths = _widths(chunk)
+    devices, widths = num_steps.shape[0], jnp.array(_widths(chunk), jnp.int32)
     padded = [jnp.pad(array, (0, chunk), constant_values=value) for array, value in zip(rows, padding, strict=True)]
-    steps = jnp.pad(num_steps, (0, chunk))
-    before = jnp.pad(jnp.cumsum(steps), (1, 0))
+    longest = jnp.pad(num_steps[0], (0, chunk))
+    before = jnp.cumsum(jnp.pad(num_steps.sum(axis=0), (1, chunk)))
 
     def slices_at(start: Array, width: int) -> list[Array]:
         return [jax.lax.dynamic_slice(array, (start,), (width,)) for array in padded]
 
-    def add_slice(state: tuple[Array, tuple[Carry, Sums]]) -> tuple[Array, tuple[Carry, Sums]]:
-        start, so_far = state
-        choices = jnp.array(widths, jnp.int32)
-        real = before[start + choices] - before[start]
-        widest = jnp.argmax(choices * steps[start] <= TOLERANCE * real)
-        branches = [lambda so_far, width=width: _add(f, so_far, *slices_at(start, width)) for width in widths]
-        return start + choices[widest], jax.lax.switch(widest, branches, so_far)
+    def unfinished(state: Progress) -> Array:
+        return longest[state[0]] > 0
+
+    def width_at(start: Array) -> Array:
+        real = before[start + widths] - before[start]
+        return widths[jnp.argmax((devices * widths * longest[start] <= TOLERANCE * real) | (widths == 1))]
+
+    def take_slices_of(width: int, state: Progress) -> Progress:
+        def chosen(state: Progress) -> Array:
+            return unfinished(state) & (width_at(state[0]) == width)
+
+        def take(state: Progress) -> Progress:
+            return state[0] + width, _add(f, state[1], *slices_at(state[0], width))
+
+        return jax.lax.while_loop(chosen, take, state)
+
+    def take_slices(state: Progress) -> Progress:
+        # A loop for each width, and not a choice of branches, which would copy the carry for every slice.
+        for width in _widths(chunk):
+            state = take_slices_of(width, state)
+        return state
 
     first = jnp.zeros((), jnp.int32)
     so_far = (carry, _zero_sums(f, carry, *slices_at(first, 1)))
-    return jax.lax.while_loop(lambda state: steps[state[0]] > 0, add_slice, (first, so_far))[1]
+    return jax.lax.while_loop(unfinished, take_slices, (first, so_far))[1]
 
 
 def _add(f: Step, so_far: tuple[Carry, Sums], *slices: Array) -> tuple[Carry, Sums]:

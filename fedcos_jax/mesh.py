@@ -104,7 +104,7 @@ def share(
     place = jax.lax.axis_index(AXIS)
     if work is not None:
         return share_of_work(rows, padding, least_loaded(work, devices) == place)
-    return tuple(_deal(array, devices, value)[place] for array, value in zip(rows, padding, strict=True))
+    return tuple(deal(array, devices, value)[place] for array, value in zip(rows, padding, strict=True))
 
 
 def total(values: Tree, devices: int) -> Tree:
@@ -118,7 +118,7 @@ def total(values: Tree, devices: int) -> Tree:
     joined, restore = ravel_pytree([leaf for leaf in leaves if leaf.size <= _SMALL])
     small = iter(restore(jax.lax.psum(joined, AXIS)))
     large = iter(jax.lax.psum([leaf for leaf in leaves if leaf.size > _SMALL], AXIS))
-    return structure.unflatten([next(small if leaf.size <= _SMALL else large) for leaf in leaves])
+    return jax.tree.unflatten(structure, [next(small if leaf.size <= _SMALL else large) for leaf in leaves])
 
 
 def read_rows(table: Tree, rows: Array, devices: int) -> Tree:
@@ -141,27 +141,27 @@ def read_rows(table: Tree, rows: Array, devices: int) -> Tree:
     return jax.tree.map(read, table)
 
 
-def write_rows(table: Tree, rows: Array, values: Tree, devices: int) -> Tree:
-    """The table of `read_rows` with rows that this device, like each of the others, has new values for.
+def add_to_rows(table: Tree, rows: Array, values: Tree, devices: int) -> Tree:
+    """The table of `read_rows` after this device, like each of the others, has added its values to rows of it.
 
-    Rows of a negative number are written nowhere.
+    What is for rows of a negative number is added nowhere.
     """
     if not jax.tree.leaves(table):
         return table
     if devices > 1:
         rows, values = jax.tree.map(lambda leaf: jax.lax.all_gather(leaf, AXIS, tiled=True), (rows, values))
 
-    def write(leaf: Array, new: Array) -> Array:
+    def add(leaf: Array, new: Array) -> Array:
         first = jax.lax.axis_index(AXIS) * leaf.shape[0] if devices > 1 else 0
         # A negative place would count from the end.
         place = jnp.where(rows < first, leaf.shape[0], rows - first)
-        return leaf.at[place].set(new, mode="drop")
+        return leaf.at[place].add(new, mode="drop")
 
-    return jax.tree.map(write, table, values)
+    return jax.tree.map(add, table, values)
 
 
-def _deal(array: Array, hands: int, padding: int) -> Array:
-    """[n] -> [hands, ceil(n / hands)], neighbours going to different hands."""
+def deal(array: Array, hands: int, padding: int = 0) -> Array:
+    """[n] -> [hands, ceil(n / hands)], neighbours going to different hands; where a hand is short, padding."""
     short = -array.shape[0] % hands
     return jnp.pad(array, (0, short), constant_values=padding).reshape(-1, hands).T
 

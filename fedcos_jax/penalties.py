@@ -110,7 +110,7 @@ def control_variate() -> Penalty:
         value=Partial(_control_value),
         server_update=Partial(_add_learnt),
         client_init=Partial(tree.zeros_like),
-        client_update=Partial(_own_gradient),
+        client_update=Partial(_control_change),
     )
 
 
@@ -118,9 +118,9 @@ def _control_value(params: Params, context: LocalContext) -> Array:
     return tree.dot(tree.sub(params, context.start), tree.sub(context.memory, context.own))
 
 
-def _own_gradient(context: LocalContext, local: LocalMove) -> Params:
-    """The mean local gradient without the correction that was part of it."""
-    return tree.sub(local.gradient, tree.sub(context.memory, context.own))
+def _control_change(context: LocalContext, local: LocalMove) -> Params:
+    """From c_i to the mean local gradient without the correction c - c_i that was part of it."""
+    return tree.sub(local.gradient, context.memory)
 
 
 def _add_learnt(memory: Params, move: ServerMove) -> Params:
@@ -141,7 +141,7 @@ def dynamic(strength: Scalar) -> Penalty:
         value=Partial(_dynamic_value, strength),
         server_update=Partial(_keep_memory),
         client_init=Partial(tree.zeros_like),
-        client_update=Partial(_final_gradient, strength),
+        client_update=Partial(_dynamic_change, strength),
     )
 
 
@@ -150,8 +150,8 @@ def _dynamic_value(strength: Scalar, params: Params, context: LocalContext) -> A
     return of_client(strength, context.client) / 2 * tree.squared_norm(move) - tree.dot(move, context.own)
 
 
-def _final_gradient(strength: Scalar, context: LocalContext, local: LocalMove) -> Params:
-    return tree.sub(context.own, tree.scale(of_client(strength, context.client), local.move))
+def _dynamic_change(strength: Scalar, context: LocalContext, local: LocalMove) -> Params:
+    return tree.scale(-of_client(strength, context.client), local.move)
 
 
 def chain(*penalties: Penalty) -> Penalty:

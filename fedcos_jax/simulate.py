@@ -129,10 +129,10 @@ def _chunk_trainer(
     def train_chunk(memories: Memory, clients: Array, num_steps: Array, weights: Array, positions: Array):
         own = mesh.read_rows(memories, clients, shapes.devices)
         train_one = functools.partial(train, jnp.max(num_steps))
-        moves, new, losses = tree.map_rows(train_one, clients, own, num_steps)
+        moves, changes, losses = tree.map_rows(train_one, clients, own, num_steps)
         trained = num_steps > 0
-        memories = mesh.write_rows(memories, jnp.where(trained, clients, -1), new, shapes.devices)
-        learnt = tree.combine(trained / data.num_clients, tree.sub(new, own))
+        memories = mesh.add_to_rows(memories, jnp.where(trained, clients, -1), changes, shapes.devices)
+        learnt = tree.combine(trained / data.num_clients, changes)
         return memories, (sum_moves(moves, losses, weights, positions), learnt)
 
     return train_chunk
@@ -146,14 +146,15 @@ def _train_cohort(
     order = jnp.argsort(-num_steps) if shapes.local_epochs else jnp.arange(shapes.cohort)
     everyone = (cohort[order], num_steps[order], weights[order], order)
     padding = (0, 0, 0, -1)
-    # Devices that hand memories to each other go from chunk to chunk together, so each has as many of the same width.
-    together = shapes.devices > 1 and bool(jax.tree.leaves(memories))
-    if shapes.local_epochs is None or together:
+    if shapes.local_epochs is None:
         rows = mesh.share(everyone, shapes.devices, padding)
         memories, sums = chunks.over_chunks(train_chunk, shapes.chunk, memories, rows)
     else:
-        rows = mesh.share(everyone, shapes.devices, padding, work=everyone[1])
-        memories, sums = chunks.over_unequal_chunks(train_chunk, shapes.chunk, rows[1], memories, rows, padding)
+        # Devices that hand memories to each other go from chunk to chunk together.
+        together = shapes.devices > 1 and bool(jax.tree.leaves(memories))
+        rows = mesh.share(everyone, shapes.devices, padding, work=None if together else everyone[1])
+        steps = mesh.deal(everyone[1], shapes.devices) if together else rows[1][None]
+        memories, sums = chunks.over_unequal_chunks(train_chunk, shapes.chunk, steps, memories, rows, padding)
     return memories, *mesh.total(sums, shapes.devices)
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import chex
 import jax
+import optax
 from jax.tree_util import Partial
 
 Array: TypeAlias = jax.Array
@@ -56,7 +57,7 @@ def nothing(params: Params) -> Memory:
 
 
 def _unchanged(context: LocalContext, move: LocalMove) -> Memory:
-    return context.own
+    return optax.tree.zeros_like(context.own)
 
 
 class Penalty(NamedTuple):
@@ -69,7 +70,7 @@ class Penalty(NamedTuple):
     client_init: Callable[[Params], Memory] = Partial(nothing)
     """(initial parameters) -> the memory of one client; by default it has none."""
     client_update: Callable[[LocalContext, LocalMove], Memory] = Partial(_unchanged)
-    """After local training -> the client's new memory."""
+    """After local training -> what is added to the client's memory."""
 
 
 class FederatedMethod(NamedTuple):

@@ -23,6 +23,7 @@ CASES = {
     "clients that remember": {"cohort": 3, "devices": 3, "method": "SCAFFOLD+FedCos(0.2)"},
     "clients that remember, in chunks": {"cohort": 5, "devices": 2, "chunk": 2, "method": "FedDyn(0.4)"},
     "unequal clients that remember": {"cohort": 4, "local_epochs": 2, "devices": 4, "method": "SCAFFOLD"},
+    "and in chunks": {"cohort": 5, "local_epochs": 2, "devices": 2, "chunk": 2, "method": "FedDyn(0.4)"},
 }
 
 PROGRAM = f"""

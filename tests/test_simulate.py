@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from problems import SOFTMAX_REGRESSION, gaussian_data
 
-from fedcos_jax import Model, Schedule, client_sgd, fedcos, fedopt, run, scaffold, simulate, with_fedcos
+from fedcos_jax import Model, Schedule, client_sgd, fedcos, feddyn, fedopt, run, scaffold, simulate, with_fedcos
 from fedcos_jax.errors import InputError
 from fedcos_jax.schedule import fraction_of
 from fedcos_jax.simulate import _compiled_segment, evaluate, init_state
@@ -123,10 +123,12 @@ def test_state_buffers_are_donated():
     assert state.params["w"].is_deleted()
 
 
-def test_client_memories_are_updated_in_place():
+@pytest.mark.parametrize("length", [{"local_steps": 3}, {"local_epochs": 1}], ids=str)
+@pytest.mark.parametrize("method", [scaffold(), feddyn(0.1)], ids=["SCAFFOLD", "FedDyn"])
+def test_client_memories_are_updated_in_place(method, length):
     """Of the memories of 2,000 clients a program holds one copy, in the buffer that it was given."""
-    data, method = gaussian_data([2] * 2000), scaffold()
-    schedule = Schedule(rounds=2, batch_size=2, cohort=20, chunk=4, devices=1, eval_batch=50)
+    data = gaussian_data([2] * 1000 + [4] * 1000)
+    schedule = Schedule(rounds=2, batch_size=2, cohort=20, chunk=4, devices=1, eval_batch=50, **length)
     state = init_state(KEY, method, SOFTMAX_REGRESSION, data.num_clients)
     shapes = schedule.shapes(data, SOFTMAX_REGRESSION)
     arguments = (state, method, OPTIMIZER, data)
