@@ -132,7 +132,8 @@ def draw(figure: Figure, options: argparse.Namespace) -> None:
     if not panels:
         print(f"{figure.title}: nothing to draw from these runs alone")
         return
-    results.write_bytes(path, as_png(compose(panels, figure.columns, figure.caption(options.profile))))
+    caption = figure.caption(options.profile, options.results_dir)
+    results.write_bytes(path, as_png(compose(panels, figure.columns, caption)))
     print(f"{figure.title}: {path}")
 
 

@@ -77,9 +77,10 @@ class Figure(NamedTuple):
             if chosen_methods and chosen_settings:
                 yield from cells(runs.table, profile, methods=chosen_methods, settings=chosen_settings, seeds=seeds)
 
-    def caption(self, profile: str) -> str:
-        """What stands in for the paper's data and models, and for how long they were trained."""
-        chosen = {table.title: table.profiles[profile] for table in self.tables}
+    def caption(self, profile: str, folder: Path) -> str:
+        """What stands in for the paper's data and models, and for how long they were trained, where they were."""
+        begun = {cell.experiment for cell in self.cells(profile) if cell.path(folder).exists()}
+        chosen = {table.title: table.profiles[profile] for table in self.tables if table.name in begun or not begun}
         taken = {f"{new} for {old}" for one in chosen.values() for old, new in one.stand_ins.items()}
         honest = [f"Not the paper's experiment: {', '.join(sorted(taken))}."] if taken else []
         notes = [f"{title}. {one.note}" if len(chosen) > 1 else one.note for title, one in chosen.items()]
@@ -93,6 +94,7 @@ class Figure(NamedTuple):
 
 def compose(panels: Sequence[Panel], columns: int = 1, heading: str = "") -> Canvas:
     """The panels in rows, with one legend below for all of them."""
+    columns = min(columns, len(panels))
     with matplotlib.rc_context(STYLE):
         rows = -(-len(panels) // columns)
         wrapped = [part for line in heading.splitlines() for part in textwrap.wrap(line, LETTERS * columns)]

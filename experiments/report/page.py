@@ -142,7 +142,7 @@ def view_figure(figure: Figure, shown: set[str], profile: str, folder: Path) -> 
     cells = list(figure.cells(profile))
     return FigureView(
         figure=figure,
-        caption=figure.caption(profile).splitlines(),
+        caption=figure.caption(profile, folder).splitlines(),
         panels=[(panel.title, Markup(as_svg(panel, f"{figure.name}-{i}"))) for i, panel in enumerate(panels)],
         scenes=[view_table(table, profile, folder) for table in figure.tables if table.name not in shown],
         shared=[table.title for table in figure.tables if table.name in shown],
