@@ -123,12 +123,12 @@ def test_state_buffers_are_donated():
     assert state.params["w"].is_deleted()
 
 
-@pytest.mark.parametrize("length", [{"local_steps": 3}, {"local_epochs": 1}], ids=str)
+@pytest.mark.parametrize("shape", [{"chunk": 4}, {"chunk": 1}, {"chunk": 4, "local_epochs": 1}], ids=str)
 @pytest.mark.parametrize("method", [scaffold(), feddyn(0.1)], ids=["SCAFFOLD", "FedDyn"])
-def test_client_memories_are_updated_in_place(method, length):
+def test_client_memories_are_updated_in_place(method, shape):
     """Of the memories of 2,000 clients a program holds one copy, in the buffer that it was given."""
     data = gaussian_data([2] * 1000 + [4] * 1000)
-    schedule = Schedule(rounds=2, batch_size=2, cohort=20, chunk=4, devices=1, eval_batch=50, **length)
+    schedule = Schedule(rounds=2, batch_size=2, cohort=20, devices=1, eval_batch=50, **shape)
     state = init_state(KEY, method, SOFTMAX_REGRESSION, data.num_clients)
     shapes = schedule.shapes(data, SOFTMAX_REGRESSION)
     arguments = (state, method, OPTIMIZER, data)
