@@ -4,7 +4,10 @@ Every rule here is linear in the local moves, so the server needs one running su
 of the whole cohort.
 """
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
+from jax.tree_util import Partial
 
 from fedcos_jax.types import Array
 
@@ -27,13 +30,17 @@ def by_size_a_step(sizes: Array, num_steps: Array) -> Array:
     """λ_i = p_i τ / τ_i, where p_i = |D_i| / Σ_j |D_j|, τ_i are the client's local steps and τ = Σ_j p_j τ_j.
 
     FedNova: every client counts by its mean move a step, so that one with many local steps does not pull the global
-    model its way (arguments as in `by_size`).
+    model its way (arguments as in `by_size`). This is its rule for local SGD without momentum.
     """
     shares = by_size(sizes, num_steps)
     steps = jnp.maximum(num_steps, 1).astype(shares.dtype)
     return shares * jnp.sum(shares * steps) / steps
 
 
-def uniform(sizes: Array, num_steps: Array) -> Array:
-    """λ_i = 1 / |S|, the plain mean over the cohort S (arguments as in `by_size`)."""
-    return jnp.full(sizes.shape, 1 / sizes.shape[0])
+def for_equal_sizes(rule: Callable[[Array, Array], Array], sizes: Array, num_steps: Array) -> Array:
+    """A rule as if all clients had as many rows: `by_size` becomes 1 / |S|, the plain mean over the cohort S."""
+    return rule(jnp.ones_like(sizes), num_steps)
+
+
+uniform = Partial(for_equal_sizes, Partial(by_size))
+"""λ_i = 1 / |S| (arguments as in `by_size`)."""

@@ -22,7 +22,8 @@ class Estimate(NamedTuple):
     parameters: int
     dataset_bytes: int
     program_bytes: int | None
-    """Of the compiled round and its arguments, the dataset included; None where the backend does not say."""
+    """Of the compiled round and its arguments, the dataset included, on each device; None where nobody says."""
+    devices: int
     compile_seconds: float
     round_seconds: float
     """With an evaluation."""
@@ -38,7 +39,8 @@ class Estimate(NamedTuple):
         dataset = _size(self.dataset_bytes)
         memory = f"{dataset} for the dataset; what the round needs is not known on this device"
         if self.program_bytes is not None:
-            memory = f"{_size(self.program_bytes)} for the compiled round, {dataset} of it the dataset"
+            each = f" on each of {self.devices} devices" if self.devices > 1 else ""
+            memory = f"{_size(self.program_bytes)} for the compiled round{each}, {dataset} of it the dataset"
         return [
             f"parameters     {self.parameters:,}",
             f"memory         {memory}",
@@ -58,6 +60,7 @@ def estimate(experiment: Experiment) -> Estimate:
         parameters=num_parameters(experiment.model),
         dataset_bytes=sum(leaf.nbytes for leaf in jax.tree.leaves(experiment.data)),
         program_bytes=None if memory is None else sum(memory),
+        devices=shapes.devices,
         compile_seconds=compile_seconds,
         round_seconds=_round_seconds(experiment, shapes, program, arguments),
         rounds=experiment.schedule.rounds,

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from fedcos_jax import data, methods, models, optimizers, partition, settings
-from fedcos_jax.errors import require_at_least, require_known
+from fedcos_jax.errors import require, require_known
 from fedcos_jax.partition import Ownership
 from fedcos_jax.schedule import Schedule, fraction_of
 from fedcos_jax.settings import setting
@@ -109,6 +109,8 @@ class Config:
     def optimizer(self) -> ClientOptimizer:
         """The client optimizer."""
         require_known(self.lr_schedule, LEARNING_RATE_SCHEDULES, "learning rate schedule")
+        known = self.lr_decay == Config.lr_decay or self.lr_schedule == "exponential"
+        require(known, f"lr_decay is the number of lr_schedule exponential, but the schedule is {self.lr_schedule}")
         schedules = {
             "constant": optimizers.constant,
             "exponential": lambda: optimizers.exponential(self.lr_decay),
@@ -149,14 +151,15 @@ def prepare(
     """
     spec = methods.parse(config.method)
     method, optimizer = build(spec, config.options), config.optimizer()
-    require_at_least(0, seed=config.seed)
     dataset = config.load(data_dir, source)
     model = models.build(config.model, dataset.input_shape, dataset.classes, dataset.input_dtype)
     ownership = config.ownership(dataset)
     num_clients = len(ownership.offsets) - 1
     schedule = config.schedule(num_clients)
     config = dataclasses.replace(config, method=spec.label, clients=num_clients)
-    return Experiment(config, method, optimizer, data.federate(dataset, ownership), model, schedule)
+    federated = data.federate(dataset, ownership)
+    schedule.shapes(federated, model)
+    return Experiment(config, method, optimizer, federated, model, schedule)
 
 
 Watcher = Callable[[History], None]

@@ -54,6 +54,7 @@ def train_client(
     rows = data.offsets[context.client + 1] - first_row
 
     remembers = bool(jax.tree.leaves(context.own))
+    loss_type = jax.tree.leaves(context.start)[0].dtype
 
     def step(index: Array, carry: Progress) -> Progress:
         params, state, total_loss, total_gradient = carry
@@ -70,10 +71,14 @@ def train_client(
         loss, gradient = jax.value_and_grad(objective)(params)
         updates, next_state = optimizer.update(gradient, state, params)
         total_gradient = tree.add(total_gradient, gradient) if remembers else None
-        stepped = (optax.apply_updates(params, updates), next_state, total_loss + loss, total_gradient)
+        stepped = (
+            optax.apply_updates(params, updates),
+            next_state,
+            total_loss + loss.astype(loss_type),
+            total_gradient,
+        )
         return jax.tree.map(lambda new, old: jnp.where(index < task.num_steps, new, old), stepped, carry)
 
-    loss_type = jax.tree.leaves(context.start)[0].dtype
     no_gradient = tree.zeros_like(context.start) if remembers else None
     start = (context.start, optimizer.init(context.start), jnp.zeros((), loss_type), no_gradient)
     params, _, total_loss, total_gradient = jax.lax.fori_loop(0, limit, step, start)

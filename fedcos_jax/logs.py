@@ -48,6 +48,12 @@ def open_log(folder: Path, config: str, tensorboard: bool | None = None, *, anew
         yield watch
 
 
+def is_log_of(folder: Path, config: str) -> bool:
+    """Whether the folder holds the log of a run with just this config."""
+    path = folder / CONFIG_FILE
+    return path.is_file() and path.read_text(encoding="utf-8") == config
+
+
 def rows_of(history: History) -> Iterator[dict[str, Any]]:
     """The history a round at a time; accuracy and test loss are None where there was no evaluation."""
     columns = history_lists(history)

@@ -51,12 +51,12 @@ def fednova() -> FederatedMethod:
 
 def scaffold() -> FederatedMethod:
     """SCAFFOLD (Karimireddy et al. 2020): control variates against client drift; every client counts the same."""
-    return fedavg()._replace(penalty=penalties.control_variate(), weights=Partial(aggregation.uniform))
+    return fedavg()._replace(penalty=penalties.control_variate(), weights=aggregation.uniform)
 
 
 def feddyn(strength: Scalar) -> FederatedMethod:
     """FedDyn (Acar et al. 2021): dynamic regularisation; every client counts the same."""
-    return FederatedMethod(penalties.dynamic(strength), Partial(aggregation.uniform), optimizers.server_dynamic())
+    return FederatedMethod(penalties.dynamic(strength), aggregation.uniform, optimizers.server_dynamic())
 
 
 def fedcos(strength: Scalar, *, epsilon: Scalar = 0.0, before_server: bool = False) -> FederatedMethod:
@@ -168,7 +168,7 @@ class MethodSpec(NamedTuple):
                 method, self.numbers["cos_strength"], epsilon=options.epsilon, before_server=options.before_server
             )
         if options.uniform_weights:
-            method = method._replace(weights=Partial(aggregation.uniform))
+            method = method._replace(weights=Partial(aggregation.for_equal_sizes, method.weights))
         return method
 
 
@@ -215,9 +215,9 @@ def paper_form(
         penalties.proximal(prox_strength, half=options.half_proximal),
         penalties.cosine(cos_strength, epsilon=options.epsilon, before_server=options.before_server),
     )
-    weights = aggregation.uniform if options.uniform_weights else aggregation.by_size
+    weights = aggregation.uniform if options.uniform_weights else Partial(aggregation.by_size)
     server = optimizers.server_sgd(server_lr, server_momentum, damped=options.damped_momentum)
-    return FederatedMethod(penalty, Partial(weights), server)
+    return FederatedMethod(penalty, weights, server)
 
 
 _IN_PAPER = ("fedavg", "fedprox", "fedavgm", "fedopt", "fedcos")

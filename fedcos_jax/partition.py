@@ -22,13 +22,19 @@ class Ownership(NamedTuple):
     @classmethod
     def of(cls, parts: Sequence[np.ndarray]) -> "Ownership":
         """From the rows of each client."""
-        sizes = [len(part) for part in parts]
-        require(all(sizes), f"client {sizes.index(0) if 0 in sizes else 0} would own no rows; use fewer clients")
-        return cls(np.concatenate(parts).astype(np.int32), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32))
+        offsets = np.cumsum([0, *map(len, parts)]).astype(np.int32)
+        require_rows(offsets)
+        return cls(np.concatenate(parts).astype(np.int32), offsets)
 
     def parts(self) -> list[np.ndarray]:
         """The rows of each client."""
         return np.split(self.indices, self.offsets[1:-1])
+
+
+def require_rows(offsets: np.ndarray) -> None:
+    """Raises InputError unless every client owns a row: one without has nothing to train on."""
+    empty = np.flatnonzero(np.diff(offsets) <= 0)
+    require(not len(empty), f"client {empty[:1].sum()} would own no rows; use fewer clients")
 
 
 def iid(labels: np.ndarray, clients: int, rng: np.random.Generator) -> Ownership:
@@ -138,6 +144,7 @@ def build(name: str, labels: np.ndarray, clients: int, seed: int, groups: np.nda
         seed: of everything random in it.
         groups: the dataset's own client of each row, [rows], for `natural`.
     """
+    require(0 <= seed < 2**32, f"the seed must be at least 0 and below 2**32, got {seed}")
     entry, number = _parse(name)
     if entry.build is None:
         if groups is None:

@@ -15,9 +15,9 @@ from fedcos_jax.types import Array, LocalContext, LocalMove, Memory, Params, Pen
 
 
 def of_client(value: Scalar, client: Array) -> Array:
-    """A client's own entry of a hyper-parameter that is a scalar or an array [clients]."""
+    """A client's own entry of a hyper-parameter that is a scalar or an array [clients]; NaN beyond a short array."""
     value = jnp.asarray(value)
-    return value if value.ndim == 0 else value[client]
+    return value if value.ndim == 0 else value.at[client].get(mode="fill", fill_value=jnp.nan)
 
 
 def _keep_memory(memory: Memory, move: ServerMove) -> Memory:

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from fedcos_jax.errors import InputError
+from fedcos_jax.errors import InputError, require
 
 
 def write(path: Path, result: dict[str, Any]) -> None:
@@ -20,6 +20,13 @@ def _layout(value: Any) -> str:
         return json.dumps(value, allow_nan=False)
     fields = [f"    {json.dumps(name)}: {json.dumps(item, allow_nan=False)}" for name, item in value.items()]
     return "{\n" + ",\n".join(fields) + "\n  }"
+
+
+def require_writable(path: Path) -> None:
+    """Raises InputError if `write` could not write the file; makes nothing yet."""
+    require(not path.is_dir(), f"cannot write {path}: it is a folder")
+    nearest = next(folder for folder in path.absolute().parents if folder.exists())
+    require(nearest.is_dir() and os.access(nearest, os.W_OK), f"cannot write {path}: no folder for it in {nearest}")
 
 
 def write_text(path: Path, text: str) -> None:
@@ -44,5 +51,5 @@ def read(path: Path) -> dict[str, Any]:
     """Reads a result."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"cannot read the result {path}: {error}") from None

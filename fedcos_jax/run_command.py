@@ -11,7 +11,7 @@ from fedcos_jax.data import SOURCES
 from fedcos_jax.errors import InputError, require
 from fedcos_jax.estimate import estimate
 from fedcos_jax.experiment import Config, execute, prepare
-from fedcos_jax.logs import open_log
+from fedcos_jax.logs import is_log_of, open_log
 from fedcos_jax.methods import METHODS, MethodSpec, Term, parse
 from fedcos_jax.progress import progress_bar
 from fedcos_jax.settings import flag, setting
@@ -88,6 +88,9 @@ def add_settings(command: argparse.ArgumentParser) -> dict[str, argparse._Argume
 def resolve(options: argparse.Namespace) -> tuple[Config, Files]:
     """What the flags and the config file say."""
     texts = {} if options.config is None else settings.read_file(options.config, KEYS)
+    if options.method is not None and "method" in texts:
+        # The file's numbers are those of the file's method.
+        texts = {name: text for name, text in texts.items() if name not in NUMBERS}
     texts |= {name: str(value) for name in KEYS if (value := getattr(options, name)) is not None}
 
     def part(names) -> dict[str, str]:
@@ -127,12 +130,16 @@ def run(options: argparse.Namespace) -> None:
         return
     if out is not None:
         # Before the run: a place that cannot be written to must not cost one.
-        results.write_text(out.with_suffix(".toml"), resolved)
+        results.require_writable(out)
     checkpoints = None if files.checkpoint_dir is None else open_checkpoints(files, config)
-    anew = checkpoints is not None and checkpoints.about(config.rounds) is not None
+    begun = checkpoints is not None and checkpoints.about(config.rounds) is not None
     log_dir = None if files.log_dir is None else Path(files.log_dir)
+    # A run that was killed before its first checkpoint has left a log too.
+    anew = begun or (checkpoints is not None and log_dir is not None and is_log_of(log_dir, resolved))
     log = nullcontext() if log_dir is None else open_log(log_dir, resolved, files.tensorboard, anew=anew)
     with log as watch, progress_bar(config.method, config.rounds, shown=not files.quiet) as progress:
+        if out is not None:
+            results.write_text(out.with_name(f"{out.name.removesuffix('.json')}.toml"), resolved)
         result = execute(experiment, progress, watch, checkpoints)
     if out is not None:
         results.write(out, result)

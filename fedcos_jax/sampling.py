@@ -33,8 +33,8 @@ def permuted(key: Array, n: Array | int, positions: Array) -> Array:
     Returns:
         int32, the shape of positions.
     """
-    size = jnp.asarray(n, jnp.uint32)
-    rows = jnp.maximum(jnp.ceil(jnp.sqrt(size.astype(jnp.float32))).astype(jnp.uint32), 1)
+    size = jnp.maximum(jnp.asarray(n, jnp.uint32), 1)
+    rows = jnp.ceil(jnp.sqrt(size.astype(jnp.float32))).astype(jnp.uint32)
     columns = (size + rows - 1) // rows
     round_keys = jax.random.bits(key, (_MIXING_ROUNDS, 2), jnp.uint32)
 

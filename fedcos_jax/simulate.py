@@ -124,7 +124,8 @@ def _chunk_trainer(
         )
         client_optimizer = optimizer(state.round, client)
         local, loss = train_client(task, data, model, method.penalty, client_optimizer, limit, shapes.batch_size)
-        return local.move, method.penalty.client_update(context, local), loss
+        change = jax.tree.map(lambda c, o: c.astype(o.dtype), method.penalty.client_update(context, local), own)
+        return local.move, change, loss
 
     def train_chunk(memories: Memory, clients: Array, num_steps: Array, weights: Array, positions: Array):
         own = mesh.read_rows(memories, clients, shapes.devices)
@@ -170,8 +171,8 @@ def evaluate(
         chosen = jnp.where(mask, positions, 0)
         outputs = model.apply(params, preprocess(test.x[chosen], None), None)
         correct, losses = model.correct(outputs, test.y[chosen]), model.loss(outputs, test.y[chosen])
-        masked = Evaluation(jnp.where(mask, correct, 0).sum(dtype=losses.dtype), jnp.where(mask, losses, 0).sum())
-        return tree.add(sums, masked), None
+        masked = (jnp.where(mask, values, 0).sum(dtype=zero.dtype) for values in (correct, losses))
+        return tree.add(sums, Evaluation(*masked)), None
 
     zero = jnp.zeros((), jax.tree.leaves(params)[0].dtype)
     (starts,) = mesh.share((jnp.arange(0, rows, batch),), devices, padding=(rows,))
@@ -235,7 +236,7 @@ def simulate(
     state, (infos, evaluations) = jax.lax.scan(
         lambda state, _: run_segment(state, schedule.eval_every), state, length=blocks
     )
-    infos = jax.tree.map(jnp.concatenate, infos)
+    infos = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), infos)
     if rest:
         state, (last_infos, last) = run_segment(state, rest)
         infos = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), infos, last_infos)
@@ -362,6 +363,8 @@ def join(histories: Sequence[History]) -> History:
 
 def place_state(state: RoundState, num_clients: int, devices: int) -> RoundState:
     """The state where a run on so many devices has it; it may come from a run on another number."""
+    others = state.steps_taken.shape[0]
+    require(others == num_clients, f"the state is of a run with {others} clients, the data has {num_clients}")
     rows = mesh.even_rows(num_clients, devices)
 
     def fit(leaf: Array) -> Array:
@@ -378,6 +381,12 @@ def as_arrays(method):
 
     A plain function becomes a static part: it works, but a new function object compiles anew.
     """
-    return jax.tree.map(
-        lambda leaf: Partial(leaf) if callable(leaf) else jnp.asarray(leaf, jnp.result_type(float)), method
-    )
+
+    def as_array(leaf: Any) -> Any:
+        if callable(leaf):
+            return Partial(leaf)
+        advice = "put it inside a function, like server=lambda: optax.sgd(0.1, nesterov=True)"
+        require(not isinstance(leaf, bool | str), f"{leaf!r} cannot be a number of a method or optimizer: {advice}")
+        return jnp.asarray(leaf, jnp.result_type(float))
+
+    return jax.tree.map(as_array, method)

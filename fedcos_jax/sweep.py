@@ -19,6 +19,7 @@ from fedcos_jax import mesh, tree
 from fedcos_jax.compilation import program_memory
 from fedcos_jax.errors import InputError, require, require_at_least
 from fedcos_jax.models import Model
+from fedcos_jax.partition import require_rows
 from fedcos_jax.schedule import Schedule
 from fedcos_jax.simulate import History, as_arrays, simulate
 from fedcos_jax.types import Array, ClientOptimizer, FederatedData, FederatedMethod
@@ -88,6 +89,7 @@ def in_blocks(
     """`sweep`, block by block as they are done: what to use when results should be kept on the way."""
     require(bool(points), "a sweep needs at least one point")
     trials = _stacked([trial(**point) for point in points], data)
+    schedule.shapes(data, model)
     devices = min(schedule.devices or jax.local_device_count(), len(points))
     schedule = dataclasses.replace(schedule, devices=1)
     data = mesh.replicate(data, devices)
@@ -144,6 +146,8 @@ def _stacked(trials: list[Trial], data: FederatedData) -> Trial:
     ]
     if len({jax.tree.structure(trial) for trial in complete}) > 1:
         raise InputError("the points of a sweep must share one structure: methods.in_paper_form gives methods that do")
+    for trial in trials:
+        require_rows(np.asarray(data.offsets if trial.offsets is None else trial.offsets))
     for shapes in zip(*(map(jnp.shape, jax.tree.leaves(trial)) for trial in complete), strict=True):
         require(len(set(shapes)) == 1, f"the points of a sweep differ in the shapes of their arrays: {set(shapes)}")
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *complete)

@@ -19,6 +19,8 @@ from fedcos_jax.sweep import grid
 
 SWEPT = ("method", "partition", "seed", "lr", "lr_decay", "momentum", "weight_decay", "epsilon", *run_command.NUMBERS)
 """What points of one program may differ in; anything else changes the shapes of the run."""
+NOT_TAKEN = ("log_dir", "tensorboard", "checkpoint_dir", "checkpoint_seconds")
+"""Of the flags of a run; a sweep keeps every block of runs that is done."""
 VALUES = ("last_accuracy", "best_accuracy", "last10_accuracy")
 
 EXAMPLES = """examples:
@@ -28,7 +30,7 @@ EXAMPLES = """examples:
                                                       a heat map
   fedcos sweep --grid "method=FedAvg,FedProx(0.1),FedOpt(1.5)+FedCos(0.02)" --grid partition=sorted,iid
                                                       a table
-Every flag of `fedcos run` but --out, --log-dir and --dry-run says what all points share."""
+Every flag of `fedcos run` but those of its log and checkpoints says what all points share; --out is a folder."""
 
 Point = dict[str, Any]
 
@@ -55,7 +57,11 @@ def add_sweep(commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Runs the points that the folder has no result of yet, and writes the table after every block of them."""
     config, files = run_command.resolve(options)
-    axes = read_axes(options.grid) | seed_axis(options, config)
+    for name in NOT_TAKEN:
+        taken = getattr(files, name) != getattr(run_command.Files, name)
+        require(not taken, f"a sweep takes no {settings.flag(name)}: it keeps by itself what is done")
+    axes = read_axes(options.grid)
+    axes |= seed_axis(axes, options.seeds, config.seed)
     folder = Path(files.out or "sweep")
     points = grid(**axes)
     kept = {} if options.again else read_points(folder, config, list(axes))
@@ -63,6 +69,7 @@ def run(options: argparse.Namespace) -> None:
     dataset = config.load(files.data_dir, files.source)
     configs = [at_point(config, point) for point in open_points]
     waiting = iter(open_points)
+    results.require_writable(folder / "sweep.json")
     for histories in _run(configs, dataset, options.at_once, quiet=files.quiet):
         for history, point in zip(histories, waiting, strict=False):
             kept[key_of(point)] = point | summary(history) | {"history": history_lists(history)}
@@ -108,13 +115,13 @@ def read_axes(texts: list[str]) -> dict[str, list]:
     return axes
 
 
-def seed_axis(options: argparse.Namespace, config: Config) -> dict[str, list]:
-    """The seeds of --seeds as an axis."""
-    if options.seeds is None:
-        return {} if any(axis.startswith("seed=") for axis in options.grid) else {"seed": [config.seed]}
-    require_at_least(1, seeds=options.seeds)
-    require(not any(axis.startswith("seed=") for axis in options.grid), "give --seeds or --grid seed=..., not both")
-    return {"seed": list(range(config.seed, config.seed + options.seeds))}
+def seed_axis(axes: dict[str, list], seeds: int | None, first: int) -> dict[str, list]:
+    """The seeds of --seeds as an axis; none if they are one already."""
+    if seeds is None:
+        return {} if "seed" in axes else {"seed": [first]}
+    require_at_least(1, seeds=seeds)
+    require("seed" not in axes, "give --seeds or --grid seed=..., not both")
+    return {"seed": list(range(first, first + seeds))}
 
 
 def at_point(config: Config, point: Point) -> Config:

@@ -105,6 +105,9 @@ MISTAKES = {
     "no config": (["--config", "none.toml"], "cannot read the config none.toml"),
     "result as TOML": (["--out", "r.toml"], "--out is the JSON file"),
     "negative seed": (["--seed", "-1"], "seed must be at least 0"),
+    "huge seed": (["--seed", "99999999999"], "below 2**32"),
+    "decay without its schedule": (["--lr-decay", "0.5"], "lr_decay is the number of lr_schedule exponential"),
+    "too many devices": (["--devices", "99", "--log-dir", "log"], "99 devices are more than"),
 }
 
 
@@ -141,6 +144,15 @@ def test_unwritable_result(capsys, tmp_path):
     code, _, error = fedcos(capsys, *SHORT, "--out", str(tmp_path / "file" / "result.json"))
     assert code == 2
     assert "cannot write" in error
+    code, _, error = fedcos(capsys, *SHORT, "--out", str(tmp_path))
+    assert code == 2
+    assert "it is a folder" in error
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_results_with_a_dot_in_their_names_keep_configs_of_their_own(capsys, tmp_path):
+    assert fedcos(capsys, *SHORT, "--out", str(tmp_path / "mu_0.01"))[0] == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mu_0.01", "mu_0.01.toml"]
 
 
 @pytest.mark.parametrize("command", ["", "run", "plot", "data", "data prepare", "partition", "list"])

@@ -1,5 +1,7 @@
 """Every method of the registry against NumPy float64, and the properties all methods share."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -119,6 +121,12 @@ def test_equals_numpy(x64, label, schedule):
 def test_options_equal_numpy(x64, label, options, reference):
     assert_agree(parse(label).build(options), reference)
     assert_agree(in_paper_form(parse(label), options), reference)
+
+
+def test_uniform_fednova_still_counts_moves_a_step(x64):
+    schedule = Schedule(rounds=5, local_epochs=2, batch_size=4, cohort=3)
+    reference = dataclasses.replace(REFERENCES["FedNova"], uniform=True)
+    assert_agree(parse("FedNova").build(Options(uniform_weights=True)), reference, schedule)
 
 
 def test_every_registered_method_has_a_reference():

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -59,6 +60,7 @@ def test_flags_win_over_the_file(tmp_path):
     flags = ["--server-momentum", "0.2", "--momentum", "none", "--no-damped-momentum", "--no-quiet"]
     config, files = resolve("--config", str(path), *flags)
     assert (config.method, config.momentum, config.damped_momentum, files.quiet) == ("FedAvgM(0.2)", None, False, False)
+    assert resolve("--config", str(path), "--method", "FedProx")[0].method == "FedProx(0.1)"
 
 
 def test_every_flag_is_a_key(tmp_path):
@@ -195,6 +197,17 @@ def test_a_run_is_kept_and_goes_on(folder, result, capsys, tmp_path):
     assert (tmp_path / "log" / logs.CSV_FILE).read_bytes() == (folder / "log" / logs.CSV_FILE).read_bytes()
 
 
+def test_a_run_killed_before_its_first_checkpoint_starts_again(tmp_path):
+    flags = [*SHORT, *FLAGS, "--checkpoint-dir", str(tmp_path / "kept"), "--log-dir", str(tmp_path / "log")]
+    assert cli.main([*flags, "--no-tensorboard", "--rounds", "2"]) == 0
+    whole = (tmp_path / "log" / logs.CSV_FILE).read_bytes()
+    shutil.rmtree(tmp_path / "kept")
+    assert cli.main([*flags, "--no-tensorboard", "--rounds", "2"]) == 0
+    assert (tmp_path / "log" / logs.CSV_FILE).read_bytes() == whole
+    shutil.rmtree(tmp_path / "kept")
+    assert cli.main([*flags, "--no-tensorboard", "--rounds", "2", "--lr", "0.07"]) == 2
+
+
 def test_dry_run_says_what_it_would_take_and_leaves_nothing(capsys, tmp_path):
     out = tmp_path / "result.json"
     assert cli.main([*SHORT, "--dry-run", "--out", str(out), "--log-dir", str(tmp_path / "log")]) == 0
@@ -205,3 +218,10 @@ def test_dry_run_says_what_it_would_take_and_leaves_nothing(capsys, tmp_path):
     assert "expected time" in needs
     assert "estimate" in needs
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "flags", [["--method", "FedDyn(0.1)+FedCos(0.02)"], ["--model", "cnn", "--dataset", "digits(16)"]]
+)
+def test_runs_under_x64(x64, flags):
+    assert cli.main(["run", "--rounds", "1", "--local-steps", "1", "--clients", "2", "--quiet", *flags]) == 0

@@ -28,6 +28,10 @@ def test_permuted_is_a_permutation(seed, n):
     assert sorted(values) == list(range(n))
 
 
+def test_nothing_to_permute_comes_to_an_end():
+    assert sampling.permuted(jax.random.key(0), 0, jnp.array([0])).tolist() == [0]
+
+
 @pytest.mark.parametrize("n", [60_000, 65_536, 65_537, 99_991, 2**20 + 7])
 def test_permuted_is_a_permutation_of_large_ranges(n):
     values = np.asarray(jax.jit(sampling.permuted)(jax.random.key(1), n, jnp.arange(n)))

@@ -6,7 +6,9 @@ import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
+from jax.tree_util import Partial
 from problems import SOFTMAX_REGRESSION, gaussian_data
 
 from fedcos_jax import Model, Schedule, client_sgd, fedcos, feddyn, fedopt, run, scaffold, simulate, with_fedcos
@@ -37,10 +39,11 @@ def test_chunks_do_not_change_the_result(x64, chunk):
     chex.assert_trees_all_close(chunked[0].params, whole[0].params, rtol=1e-9, atol=1e-12)
 
 
-def test_run_equals_the_pure_function(x64):
-    data = gaussian_data(SIZES)
-    pure = jax.jit(lambda key: simulate(key, METHOD, OPTIMIZER, data, SOFTMAX_REGRESSION, SCHEDULE))(KEY)
-    compiled = run_small()
+@pytest.mark.parametrize("rounds", [7, 2], ids=["several evaluations", "fewer rounds than between two"])
+def test_run_equals_the_pure_function(x64, rounds):
+    data, schedule = gaussian_data(SIZES), dataclasses.replace(SCHEDULE, rounds=rounds)
+    pure = jax.jit(lambda key: simulate(key, METHOD, OPTIMIZER, data, SOFTMAX_REGRESSION, schedule))(KEY)
+    compiled = run_small(schedule)
     chex.assert_trees_all_close(pure[1], compiled[1], rtol=1e-9, atol=1e-12)
     chex.assert_trees_all_close(pure[0].params, compiled[0].params, rtol=1e-9, atol=1e-12)
 
@@ -115,6 +118,27 @@ def test_plain_functions_make_a_penalty():
     weights = run(KEY, fedopt(1.0)._replace(penalty=pull), *args)[0].params["w"]
     free = run(KEY, fedopt(1.0), *args)[0].params["w"]
     assert jnp.linalg.norm(weights) < jnp.linalg.norm(free)
+
+
+def test_switches_belong_in_a_function():
+    args = (OPTIMIZER, gaussian_data(SIZES), SOFTMAX_REGRESSION, dataclasses.replace(SCHEDULE, rounds=1))
+    with pytest.raises(InputError, match="True cannot be a number"):
+        run(KEY, METHOD._replace(server=Partial(optax.sgd, 0.1, momentum=0.9, nesterov=True)), *args)
+    run(KEY, METHOD._replace(server=lambda: optax.sgd(0.1, momentum=0.9, nesterov=True)), *args)
+
+
+def test_a_state_of_other_clients_is_refused():
+    state, _ = run_small(dataclasses.replace(SCHEDULE, rounds=1))
+    args = (KEY, METHOD, OPTIMIZER, gaussian_data([*SIZES, 3]), SOFTMAX_REGRESSION, SCHEDULE)
+    with pytest.raises(InputError, match=f"with {len(SIZES)} clients, the data has {len(SIZES) + 1}"):
+        run(*args, state=state)
+
+
+def test_short_arrays_of_numbers_a_client_do_not_pass_unseen():
+    """Clients beyond the array get NaN, not the last number of it."""
+    args = (gaussian_data(SIZES), SOFTMAX_REGRESSION, dataclasses.replace(SCHEDULE, rounds=3))
+    state, _ = run(KEY, METHOD, client_sgd(jnp.array([0.1])), *args)
+    assert jnp.all(jnp.isnan(state.params["w"]))
 
 
 def test_state_buffers_are_donated():

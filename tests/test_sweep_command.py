@@ -71,6 +71,12 @@ def test_methods_and_partitions_in_one_program(tmp_path):
         (["--grid", "momentum=none,0.5"], "must share one structure"),
         (["--grid", "cos_strength=-1"], "FedCos strength must be at least 0"),
         (["--grid", "lr=0.1", "--at-once", "0"], "chunk must be at least 1"),
+        (["--grid", "seed =0,1", "--seeds", "2"], "give --seeds or --grid seed"),
+        (["--grid", "seed=-1,0"], "seed must be at least 0"),
+        (["--grid", "lr_decay=0.5,0.9"], "lr_decay is the number of lr_schedule exponential"),
+        (["--grid", "lr=0.1", "--devices", "99"], "99 devices are more than"),
+        (["--grid", "lr=0.1", "--checkpoint-dir", "kept"], "a sweep takes no --checkpoint-dir"),
+        (["--grid", "lr=0.1", "--log-dir", "log"], "a sweep takes no --log-dir"),
     ],
 )
 def test_mistakes_get_one_line(tmp_path, capsys, arguments, message):

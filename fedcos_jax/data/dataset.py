@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from fedcos_jax.data.forms import Arrays
 from fedcos_jax.errors import require
-from fedcos_jax.partition import Ownership
+from fedcos_jax.partition import Ownership, require_rows
 from fedcos_jax.types import Array, Examples, FederatedData, Scalar
 
 
@@ -111,6 +111,7 @@ def _without_key(preprocess: Callable[[Array, Array | None], Array], x: Array, k
 
 def federate(dataset: Dataset, ownership: Ownership) -> FederatedData:
     """Puts a dataset on the default device, once, beside who owns which rows."""
+    require_rows(ownership.offsets)
     as_arrays = lambda examples: jax.tree.map(jnp.asarray, examples)  # noqa: E731
     return FederatedData(
         train=as_arrays(dataset.train),

@@ -76,8 +76,13 @@ def parse(name: str) -> tuple[DatasetEntry, list[float]]:
 
 def locate(name: str, source: str, data_dir: Path | None) -> Origin | None:
     """Where a dataset is on this machine, or None; nothing is decoded yet."""
-    entry = DATASETS[name]
-    if source in ("auto", "files") and (found := forms.find(name, entry.forms, data_dir)):
+    entry, incomplete = DATASETS[name], None
+    try:
+        found = forms.find(name, entry.forms, data_dir) if source in ("auto", "files") else None
+    except InputError as error:
+        # The files there are may be of something else: a mistake only if the dataset is nowhere.
+        found, incomplete = None, error
+    if found is not None:
         return Origin(f"{found.form.summary} in {found.folder}", cache.entry_path(name, found.paths), found.read)
     if source == "auto" and (kept := cache.latest(name)):
         return Origin("the prepared cache", kept, partial(_vanished, name, kept))
@@ -85,6 +90,8 @@ def locate(name: str, source: str, data_dir: Path | None) -> Origin | None:
         near = [] if data_dir is None else [data_dir, data_dir / "tensorflow_datasets"]
         if folder := tfds.find(entry.catalogue, [*near, tfds.data_root()]):
             return _from_tfds(entry.catalogue, folder)
+    if incomplete is not None:
+        raise incomplete
     return None
 
 

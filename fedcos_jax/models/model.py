@@ -57,6 +57,8 @@ def from_flax(
 
     def apply(params: Params, x: Array, key: Array | None) -> Array:
         rngs = None if key is None else {"dropout": key}
+        if jnp.issubdtype(x.dtype, jnp.floating):
+            x = x.astype(jax.tree.leaves(params)[0].dtype)
         return jnp.asarray(module.apply({"params": params}, x, train=key is not None, rngs=rngs))
 
     return Model(init, apply, cpu_chunk=cpu_chunk)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedcos_jax import InputError
-from fedcos_jax.data import cache, load
+from fedcos_jax.data import cache, load, sources
 
 ARRAYS = {"x": np.arange(12, dtype=np.uint8).reshape(3, 4), "y": np.array([1, 2, 3], np.int32)}
 
@@ -118,3 +118,17 @@ def test_the_second_load_takes_less_than_a_second(real_data, real, tmp_path_fact
         fastest = min(fastest, time.perf_counter() - started)
     assert fastest < 1
     np.testing.assert_array_equal(again.train.x, first.train.x)
+
+
+def test_a_stray_file_does_not_hide_what_is_prepared(tmp_path):
+    """`manifest.json` is also of one form of CIFAR10; alone it is a mistake only where nothing else has the dataset."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "manifest.json").write_text("{}")
+    with pytest.raises(InputError, match="is incomplete"):
+        sources.locate("cifar10", "auto", folder)
+    kept = tmp_path / "cache" / f"v{cache.VERSION}" / "cifar10-kept"
+    kept.mkdir(parents=True)
+    assert sources.locate("cifar10", "auto", folder).entry == kept
+    with pytest.raises(InputError, match="is incomplete"):
+        sources.locate("cifar10", "files", folder)

@@ -42,6 +42,12 @@ def test_arrays_that_do_not_fit(train, message):
     assert message in str(error.value)
 
 
+def test_clients_without_rows_are_refused():
+    owners = partition.Ownership(np.arange(40), np.array([0, 10, 10, 40]))
+    with pytest.raises(ValueError, match="client 1 would own no rows"):
+        fc.federate(fc.load("digits"), owners)
+
+
 def test_groups_that_do_not_fit():
     with pytest.raises(fc.InputError, match="a client for each training row"):
         fc.from_arrays((X, Y), (X, Y), groups=[0, 1])
