@@ -1,11 +1,12 @@
 """A table's numbers beside the paper's, as the Markdown and the LaTeX page show them."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from experiments.table import Table, stored
+from experiments.table import Table, stored, stored_variants
 from fedcos_jax.methods import parse
 
 
@@ -18,7 +19,7 @@ class Number(NamedTuple):
     gain: float | None = None
     """Of a method with FedCos over the same method without it."""
     best: bool = False
-    """Of its column."""
+    """Of its column, if that has others."""
 
 
 class Entry(NamedTuple):
@@ -30,6 +31,37 @@ class Entry(NamedTuple):
     @property
     def difference(self) -> float | None:
         return self.ours.mean - self.paper.mean if self.ours and self.paper else None
+
+
+def shown_columns(table: Table, profile: str, value: str) -> tuple[str, ...]:
+    """What is shown of a setting: no difference where something stands in for the paper's data or model."""
+    if value not in table.values:
+        return ("ours",)
+    return ("paper", "ours") if table.profiles[profile].stand_ins else ("paper", "ours", "difference")
+
+
+class Variant(NamedTuple):
+    """A result of a table run with other settings than the table's."""
+
+    setting: str
+    method: str
+    seed: int
+    name: str
+    """What is different."""
+    accuracy: float
+    """The table's first value."""
+    difference: float | None
+    """Against the same cell without it."""
+
+
+def variants(table: Table, profile: str, folder: Path) -> Iterator[Variant]:
+    """The variants on disk."""
+    value = table.values[0]
+    for setting, result in stored_variants(table, profile, folder):
+        method, seed, accuracy = result["method"], result["seed"], result[value]
+        base = [plain[value] for plain in stored(table, profile, folder, setting, method) if plain["seed"] == seed]
+        name = ", ".join(f"{field} = {setting}" for field, setting in result["variant"].items())
+        yield Variant(setting, method, seed, name, accuracy, accuracy - base[0] if base else None)
 
 
 def compare(table: Table, profile: str, folder: Path, value: str) -> dict[str, list[Entry]]:
@@ -58,7 +90,7 @@ def _judged(numbers: dict[str, Number]) -> dict[str, Number]:
     for method, number in numbers.items():
         plain = numbers.get(without_fedcos(method) or "")
         gain = None if plain is None else number.mean - plain.mean
-        judged[method] = number._replace(gain=gain, best=number.mean == best)
+        judged[method] = number._replace(gain=gain, best=len(numbers) > 1 and number.mean == best)
     return judged
 
 

@@ -3,8 +3,8 @@
 from itertools import groupby
 from pathlib import Path
 
-from experiments.comparison import Entry, Number, compare, without_fedcos
-from experiments.markdown import preface, shown_columns
+from experiments.comparison import Entry, Number, compare, shown_columns, without_fedcos
+from experiments.markdown import preface
 from experiments.table import VALUES, Table
 from fedcos_jax.methods import parse
 

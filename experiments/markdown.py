@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from experiments.comparison import Entry, Number, compare
-from experiments.table import VALUES, Profile, Table, stored, stored_variants
+from experiments.comparison import Entry, Number, compare, shown_columns, variants
+from experiments.table import VALUES, Profile, Table
 
 
 def render(table: Table, profile: str, folder: Path) -> str:
@@ -11,9 +11,9 @@ def render(table: Table, profile: str, folder: Path) -> str:
     lines = [f"# {table.title}, `{profile}` profile", "", *preface(table.profiles[profile])]
     for value in table.values + table.beside:
         lines += ["", f"## Test accuracy (%), {VALUES[value]}", "", *_rows(table, profile, folder, value)]
-    variants = _variant_rows(table, profile, folder)
-    if variants:
-        lines += ["", "## Variants", "", *variants]
+    rows = _variant_rows(table, profile, folder)
+    if rows:
+        lines += ["", "## Variants", "", *rows]
     return "\n".join(lines) + "\n"
 
 
@@ -34,13 +34,6 @@ def _rows(table: Table, profile: str, folder: Path, value: str) -> list[str]:
     return rows
 
 
-def shown_columns(table: Table, profile: str, value: str) -> tuple[str, ...]:
-    """What is shown of a setting: no difference where something stands in for the paper's data or model."""
-    if value not in table.values:
-        return ("ours",)
-    return ("paper", "ours") if table.profiles[profile].stand_ins else ("paper", "ours", "difference")
-
-
 def _fields(entry: Entry) -> dict[str, str]:
     difference = "" if entry.difference is None else f"{entry.difference:+.2f}"
     return {"paper": _number(entry.paper), "ours": _number(entry.ours), "difference": difference}
@@ -54,15 +47,11 @@ def _number(number: Number | None) -> str:
 
 
 def _variant_rows(table: Table, profile: str, folder: Path) -> list[str]:
-    value = table.values[0]
-    heading = f"Accuracy, {VALUES[value]}"
+    heading = f"Accuracy, {VALUES[table.values[0]]}"
     rows = [_row(["Setting", "Method", "Seed", "Variant", heading, "Against the table's"]), _row(["---"] * 6)]
-    for setting, result in stored_variants(table, profile, folder):
-        method, seed, accuracy = result["method"], result["seed"], result[value]
-        base = [r[value] for r in stored(table, profile, folder, setting, method) if r["seed"] == seed]
-        variant = ", ".join(f"{name} = {value}" for name, value in result["variant"].items())
-        difference = f"{accuracy - base[0]:+.2f}" if base else ""
-        rows.append(_row([setting, method, str(seed), variant, f"{accuracy:.2f}", difference]))
+    for setting, method, seed, name, accuracy, difference in variants(table, profile, folder):
+        against = "" if difference is None else f"{difference:+.2f}"
+        rows.append(_row([setting, method, str(seed), name, f"{accuracy:.2f}", against]))
     return rows if len(rows) > 2 else []
 
 

@@ -3,12 +3,12 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from experiments import latex, markdown, table1, table2, table3, table4, table5
 from experiments.figures import FIGURES
 from experiments.figures.figure import Figure, as_png, compose
-from experiments.report import page
 from experiments.table import PROFILES, RESULTS, Cell, Table, cells, run_cells, select
 from fedcos_jax import mesh, results
 from fedcos_jax.cli import guard
@@ -138,6 +138,9 @@ def draw(figure: Figure, options: argparse.Namespace) -> None:
 
 
 def write_report(options: argparse.Namespace) -> None:
+    require(find_spec("jinja2") is not None, "the report needs jinja2: pip install jinja2")
+    from experiments.report import page
+
     path = options.results_dir / options.profile / "report.html"
     text = page.render(list(TABLES.values()), list(FIGURES.values()), options.profile, options.results_dir)
     results.write_text(path, text)

@@ -13,7 +13,7 @@ import orbax.checkpoint as ocp
 from jax.sharding import SingleDeviceSharding
 
 from fedcos_jax import settings
-from fedcos_jax.errors import require
+from fedcos_jax.errors import InputError, require
 from fedcos_jax.models import Model
 from fedcos_jax.schedule import Schedule
 from fedcos_jax.simulate import Evaluation, History, init_state, join, stretches
@@ -76,7 +76,12 @@ class Checkpoints:
             completed = manager.latest_step()
             if completed is None:
                 return None
-            about = manager.restore(completed, args=ocp.args.Composite(about=ocp.args.JsonRestore())).about
+            try:
+                about = manager.restore(completed, args=ocp.args.Composite(about=ocp.args.JsonRestore())).about
+            except (KeyError, ValueError, OSError):
+                about = None
+        if not isinstance(about, dict) or "identity" not in about:
+            raise InputError(f"{self.folder} holds no checkpoint that can be read: remove it or choose another folder")
         differing = settings.differences(about["identity"], self.identity)
         require(not differing, f"{self.folder} holds another run, with {differing}: remove it or choose another folder")
         require(completed <= rounds, f"{self.folder} holds {completed} rounds of the run, more than {rounds}")

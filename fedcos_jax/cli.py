@@ -1,6 +1,7 @@
 """The installed command: `fedcos run`, `sweep`, `plot`, `data`, `partition` and `list`."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
@@ -55,6 +56,9 @@ def guard(program: str, command: Callable[[Given], None], given: Given) -> int:
     except InputError as error:
         print(f"{program}: error: {error}", file=sys.stderr)
         return USER_ERROR
+    except BrokenPipeError:
+        # Who reads the output has had enough, as in `fedcos list | head`; Python must not try to write the rest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
         return 130

@@ -31,8 +31,9 @@ def add_plot(commands) -> None:
 def draw(options: argparse.Namespace) -> None:
     runs = [results.read(path) for path in options.results]
     for path, run in zip(options.results, runs, strict=True):
-        whole = isinstance(run, dict) and {"config", "history"} <= set(run)
-        require(whole, f"{path} is not a result of `fedcos run --out`")
+        parts = [run.get(name) for name in ("config", "history")] if isinstance(run, dict) else []
+        whole = parts and all(isinstance(part, dict) for part in parts) and "round" in run["history"]
+        require(bool(whole), f"{path} is not a result of `fedcos run --out`")
         require_known(options.value, run["history"], f"column of {path}:")
     out = options.out or Path(f"{options.value}.png")
     names = labels([run["config"] for run in runs], list(map(str, options.results)))

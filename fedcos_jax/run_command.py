@@ -88,9 +88,15 @@ def add_settings(command: argparse.ArgumentParser) -> dict[str, argparse._Argume
 def resolve(options: argparse.Namespace) -> tuple[Config, Files]:
     """What the flags and the config file say."""
     texts = {} if options.config is None else settings.read_file(options.config, KEYS)
-    if options.method is not None and "method" in texts:
-        # The file's numbers are those of the file's method.
-        texts = {name: text for name, text in texts.items() if name not in NUMBERS}
+    # The file's numbers are those of the file's method, and its epochs are instead of steps.
+    replaced = [*(NUMBERS if options.method is not None else ()), *(["local_epochs"] if options.local_steps else [])]
+    texts = {name: text for name, text in texts.items() if name not in replaced}
+    require(not (options.local_steps and options.local_epochs), "give --local-steps or --local-epochs, not both")
+    for name, entry in NUMBERS.items():
+        twice = getattr(options, name) is not None and f"{entry.label.lower()}(" in (options.method or "").lower()
+        require(
+            not twice, f"the number of {entry.label} is given twice: in --method {options.method} and by {flag(name)}"
+        )
     texts |= {name: str(value) for name in KEYS if (value := getattr(options, name)) is not None}
 
     def part(names) -> dict[str, str]:
@@ -122,6 +128,7 @@ def run(options: argparse.Namespace) -> None:
     config, files = resolve(options)
     out = None if files.out is None else Path(files.out)
     require(out is None or out.suffix != ".toml", "--out is the JSON file of the result; the TOML is written beside it")
+    require(not files.tensorboard or bool(files.log_dir), "--tensorboard needs --log-dir, where it writes")
     experiment = prepare(config, files.data_dir, source=files.source)
     config = experiment.config
     resolved = settings.to_toml(dataclasses.asdict(config) | {"data_dir": files.data_dir, "source": files.source})

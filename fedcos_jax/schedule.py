@@ -65,6 +65,7 @@ class Schedule:
             if value is not None:
                 require(isinstance(value, int), f"{name.replace('_', ' ')} must be a whole number, got {value!r}")
                 require_at_least(1, **{name.replace("_", " "): value})
+                require(value < 2**31, f"{name.replace('_', ' ')} must be below 2**31, got {value}")
 
     def shapes(self, data: FederatedData, model: Model) -> Shapes:
         """The shapes of a round."""

@@ -145,7 +145,10 @@ def _stacked(trials: list[Trial], data: FederatedData) -> Trial:
         for trial in trials
     ]
     if len({jax.tree.structure(trial) for trial in complete}) > 1:
-        raise InputError("the points of a sweep must share one structure: methods.in_paper_form gives methods that do")
+        raise InputError(
+            "the points of a sweep must share one structure: none cannot be mixed with numbers (0 is one), and methods "
+            "must be of one form, as methods.in_paper_form gives them"
+        )
     for trial in trials:
         require_rows(np.asarray(data.offsets if trial.offsets is None else trial.offsets))
     for shapes in zip(*(map(jnp.shape, jax.tree.leaves(trial)) for trial in complete), strict=True):

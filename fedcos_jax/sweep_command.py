@@ -143,6 +143,9 @@ def read_points(folder: Path, config: Config, axes: list[str]) -> dict[tuple, Po
     if not path.exists():
         return {}
     before = results.read(path)
+    require(
+        isinstance(before, dict) and "points" in before, f"{path} is not of a sweep: choose another --out, or --again"
+    )
     same = before.get("config") == _shared(config, axes) and before.get("axes") == axes
     require(same, f"{path} is a sweep of another config or other axes: choose another --out, or --again")
     return {key_of(point): point for point in before["points"]}

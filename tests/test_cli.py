@@ -12,6 +12,7 @@ from fedcos_jax.data import DATA_DIR_VARIABLE
 from fedcos_jax.data.fashion_mnist import FILES
 
 SHORT = ["run", "--quiet", "--rounds", "2", "--local-steps", "3"]
+"""The length of the local training comes last."""
 
 
 def fedcos(capsys, *arguments):
@@ -64,7 +65,7 @@ def test_flags_reach_the_run(capsys, tmp_path):
     flags = ["--local-epochs", "1", "--momentum", "0.5", "--weight-decay", "1e-4", "--lr-schedule", "cosine"]
     flags += ["--damped-momentum", "--uniform-weights", "--epsilon", "1e-4", "--eval-every", "2", "--chunk", "3"]
     flags += ["--no-augment", "--source", "embedded"]
-    code, _, _ = fedcos(capsys, *SHORT, *flags, "--out", str(out))
+    code, _, _ = fedcos(capsys, *SHORT[:-2], *flags, "--out", str(out))
     config = json.loads(out.read_text())["config"]
     assert code == 0
     expected = {"local_epochs": 1, "momentum": 0.5, "weight_decay": 1e-4, "lr_schedule": "cosine", "epsilon": 1e-4}
@@ -105,6 +106,10 @@ MISTAKES = {
     "no config": (["--config", "none.toml"], "cannot read the config none.toml"),
     "result as TOML": (["--out", "r.toml"], "--out is the JSON file"),
     "negative seed": (["--seed", "-1"], "seed must be at least 0"),
+    "huge batch": (["--batch-size", "99999999999999"], "batch size must be below 2**31"),
+    "steps and epochs": (["--local-steps", "2", "--local-epochs", "1"], "give --local-steps or --local-epochs"),
+    "a number twice": (["--method", "FedCos(0.01)", "--cos-strength", "0.5"], "the number of FedCos is given twice"),
+    "events without a log": (["--tensorboard"], "--tensorboard needs --log-dir"),
     "huge seed": (["--seed", "99999999999"], "below 2**32"),
     "decay without its schedule": (["--lr-decay", "0.5"], "lr_decay is the number of lr_schedule exponential"),
     "too many devices": (["--devices", "99", "--log-dir", "log"], "99 devices are more than"),
@@ -176,6 +181,12 @@ def test_list_names_everything(capsys):
         "--cos-strength",
     ):
         assert name in printed
+
+
+def test_a_reader_that_stops_is_no_mistake():
+    command = f"{sys.executable} -m fedcos_jax.cli list | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("datasets\n", "")
 
 
 def test_installed_command():

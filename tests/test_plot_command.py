@@ -62,6 +62,7 @@ def test_a_picture_on_disk(runs, tmp_path):
         (["a.json", "--value", "acuracy"], "unknown column of a.json: 'acuracy'; did you mean 'accuracy'?"),
         (["none.json"], "cannot read the result none.json"),
         (["binary.json"], "cannot read the result binary.json"),
+        (["part.json"], "part.json is not a result of `fedcos run --out`"),
         (["list.json"], "list.json is not a result of `fedcos run --out`"),
         (["a.json", "--out", "a.txt"], "must end in one of .png, .pdf, .svg"),
         (["a.json", "--out", "a.json/c.png"], "cannot write"),
@@ -69,6 +70,7 @@ def test_a_picture_on_disk(runs, tmp_path):
 )
 def test_mistakes_get_one_line(runs, tmp_path, capsys, arguments, message):
     (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "part.json").write_text('{"config": {}, "history": {"accuracy": [1]}}')
     (tmp_path / "binary.json").write_bytes(b"\x89PNG")
     before = sorted(tmp_path.iterdir())
     assert cli.main(["plot", *arguments]) == 2

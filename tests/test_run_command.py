@@ -61,6 +61,9 @@ def test_flags_win_over_the_file(tmp_path):
     config, files = resolve("--config", str(path), *flags)
     assert (config.method, config.momentum, config.damped_momentum, files.quiet) == ("FedAvgM(0.2)", None, False, False)
     assert resolve("--config", str(path), "--method", "FedProx")[0].method == "FedProx(0.1)"
+    path.write_text("cos_strength = 0.5\nlocal_epochs = 2\n")
+    config, _ = resolve("--config", str(path), "--method", "FedCos(0.01)", "--local-steps", "3")
+    assert (config.method, config.local_epochs, config.local_steps) == ("FedCos(0.01)", None, 3)
 
 
 def test_every_flag_is_a_key(tmp_path):
@@ -183,12 +186,14 @@ def test_a_run_is_kept_and_goes_on(folder, result, capsys, tmp_path):
     assert cli.main(longer) == 0
     assert json.loads((tmp_path / "result.json").read_text())["history"] == result["history"]
     assert (tmp_path / "log" / logs.CSV_FILE).read_bytes() == (folder / "log" / logs.CSV_FILE).read_bytes()
+    (tmp_path / "stray" / "1" / "state").mkdir(parents=True)
     capsys.readouterr()
     for mistake, message in [
         (["--lr", "0.07"], "holds another run, with lr 0.05 instead of 0.07: remove it or choose another folder"),
         (["--rounds", "2"], "holds 3 rounds of the run, more than 2"),
         (["--checkpoint-seconds", "-1"], "the seconds between checkpoints cannot be negative, got -1"),
         (["--checkpoint-dir", str(tmp_path / "result.json")], "cannot keep checkpoints in"),
+        (["--checkpoint-dir", str(tmp_path / "stray")], "holds no checkpoint that can be read"),
     ]:
         assert cli.main([*longer, *mistake]) == 2
         error = capsys.readouterr().err

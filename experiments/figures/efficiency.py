@@ -94,7 +94,7 @@ def _draw(found: dict[str, list[Saving]], axes: Axes) -> None:
 
 def _factor(each: list[Saving]) -> str:
     factors = [saving.factor for saving in each if saving.factor is not None]
-    return f"{np.mean(factors):.1f}×" if len(factors) == len(each) else "never"
+    return f"{np.mean(factors):.2f}×" if len(factors) == len(each) else "never"
 
 
 FIGURE = Figure(

@@ -77,8 +77,7 @@ TWO = Figure(
 THREE = Figure(
     "toy3",
     "Trajectories of the global model, three clients",
-    "The same with three clients. The paper does not give its three functions; these are the two of the example above "
-    "and one more.",
+    "The same with three clients (their functions are not printed: here the two of the example above and one more).",
     (),
     partial(panels, 3),
 )

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import jinja2
 from markupsafe import Markup
 
-from experiments.comparison import Entry, compare
+from experiments.comparison import Entry, Variant, compare, shown_columns, variants
 from experiments.figures.figure import Figure, as_svg
 from experiments.report.claims import ACCURACY_TOLERANCE, CLAIMS, Verdict, judge
 from experiments.report.rules import Ours
 from experiments.table import VALUES, Result, Table, stored, stored_variants
 
-WORDS = ("holds", "does not hold", "not run")
+WORDS = ("holds", "holds so far", "does not hold", "not run")
 PER_CELL = ("method", "seed")
 """What differs from run to run in any case."""
 
@@ -24,6 +24,8 @@ class Column(NamedTuple):
     heading: str
     value: str
     """Which accuracy, in words; empty where there is only one."""
+    shown: tuple[str, ...]
+    """Of each row: paper, ours, difference."""
     rows: list[tuple[str, Entry]]
 
 
@@ -43,6 +45,8 @@ class TableView(NamedTuple):
     note: str
     stand_ins: list[str]
     columns: list[Column]
+    """Of the settings of which something was run."""
+    variants: list[Variant]
     runs: list[Run]
     common: dict[str, Any]
     """The config that the runs share."""
@@ -115,6 +119,7 @@ def view_table(table: Table, profile: str, folder: Path) -> TableView:
         note=chosen.note,
         stand_ins=[f"{new} stands in for {old}" for old, new in chosen.stand_ins.items()],
         columns=list(_columns(table, profile, folder)),
+        variants=list(variants(table, profile, folder)),
         runs=[Run(setting, result, own[i]) for i, (setting, result) in enumerate(runs)],
         common=common,
         versions=_distinct([result["versions"] for _, result in runs]),
@@ -129,7 +134,9 @@ def _columns(table: Table, profile: str, folder: Path) -> Iterator[Column]:
         numbers = compare(table, profile, folder, value)
         for i, setting in enumerate(table.settings.values()):
             rows = [(method, entries[i]) for method, entries in numbers.items()]
-            yield Column(setting.heading, VALUES[value] if len(shown) > 1 else "", rows)
+            if any(entry.ours for _, entry in rows):
+                name = VALUES[value] if len(shown) > 1 else ""
+                yield Column(setting.heading, name, shown_columns(table, profile, value), rows)
 
 
 def _distinct(items: list[dict[str, str]]) -> list[dict[str, str]]:
