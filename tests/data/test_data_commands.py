@@ -1,5 +1,7 @@
 """`load` and the commands around it, as a user meets them."""
 
+import shutil
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -56,6 +58,9 @@ def test_data_lists_what_is_found_and_what_to_do(monkeypatch, tmp_path, tiny_cif
     assert main(["data", "--data-dir", str(tmp_path / "data")]) == 0
     assert "(checksums match, prepared)" in capsys.readouterr().out
     (tmp_path / "data" / "cifar10" / "cifar-10-batches-bin" / "test_batch.bin").unlink()
+    assert main(["data", "--data-dir", str(tmp_path / "data")]) == 0
+    assert "the prepared cache (checksums match, prepared)" in capsys.readouterr().out
+    shutil.rmtree(tmp_path / "cache")
     assert main(["data", "--data-dir", str(tmp_path / "data")]) == 0
     assert "test_batch.bin is missing" in capsys.readouterr().out
 
