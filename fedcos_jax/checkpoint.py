@@ -4,15 +4,14 @@ Only who keeps a run imports this module: Orbax takes half a second to load.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jax
 import orbax.checkpoint as ocp
-from jax.sharding import SingleDeviceSharding
 
-from fedcos_jax import settings
+from fedcos_jax import mesh, settings
 from fedcos_jax.errors import InputError, require
 from fedcos_jax.models import Model
 from fedcos_jax.schedule import Schedule
@@ -52,7 +51,8 @@ class Checkpoints:
         about = self.about(schedule.rounds)
         if about is not None:
             self.seconds = about["seconds"]
-            kept, history = self._read(lambda: init_state(key, method, model, data.num_clients, about["devices"]))
+            state_like = jax.eval_shape(lambda: init_state(key, method, model, data.num_clients, about["devices"]))
+            kept, history = self._read(state_like, devices if devices == about["devices"] else 1)
             histories.append(history)
             yield kept, history
             if about["rounds"] == schedule.rounds:
@@ -87,11 +87,12 @@ class Checkpoints:
         require(completed <= rounds, f"{self.folder} holds {completed} rounds of the run, more than {rounds}")
         return about | {"rounds": completed}
 
-    def _read(self, state_like: Callable[[], RoundState]) -> tuple[RoundState, History]:
-        where = SingleDeviceSharding(jax.local_devices()[0])
-        like = jax.tree.map(
-            lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=where), jax.eval_shape(state_like)
-        )
+    def _read(self, state_like: RoundState, devices: int) -> tuple[RoundState, History]:
+        def placed(values: Any, *, divided: bool) -> Any:
+            where = mesh.placement(devices, divided=divided)
+            return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=where), values)
+
+        like = placed(state_like, divided=False)._replace(clients=placed(state_like.clients, divided=True))
         parts = ocp.args.Composite(state=ocp.args.StandardRestore(like), history=ocp.args.StandardRestore())
         with self._manager() as manager:
             kept = manager.restore(manager.latest_step(), args=parts)

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jax.sharding import Mesh, NamedSharding
+from jax.sharding import Mesh, NamedSharding, Sharding, SingleDeviceSharding
 from jax.sharding import PartitionSpec as P
 
 from fedcos_jax.types import Array
@@ -51,14 +51,28 @@ def _mesh(devices: int) -> Mesh:
     return Mesh(np.array(jax.local_devices()[:devices]), (AXIS,))
 
 
+def placement(devices: int, *, divided: bool) -> Sharding:
+    """On the first so many devices: the same on each, or each its part of the leading axes."""
+    if devices == 1:
+        return SingleDeviceSharding(jax.local_devices()[0])
+    return NamedSharding(_mesh(devices), DIVIDED if divided else SAME)
+
+
 def replicate(values: Tree, devices: int) -> Tree:
     """The values on each of the first so many devices; what is there already is not copied."""
-    return jax.device_put(values, NamedSharding(_mesh(devices), P()) if devices > 1 else None)
+    return jax.device_put(values, placement(devices, divided=False) if devices > 1 else None)
 
 
 def split(values: Tree, devices: int) -> Tree:
     """The values divided along their leading axes among the first so many devices."""
-    return jax.device_put(values, NamedSharding(_mesh(devices), P(AXIS)) if devices > 1 else None)
+    return jax.device_put(values, placement(devices, divided=True) if devices > 1 else None)
+
+
+def divide(values: Tree, devices: int) -> Tree:
+    """`split` of values that are only being made, each device its part."""
+    if devices == 1 or not jax.tree.leaves(values):
+        return values
+    return jax.lax.with_sharding_constraint(values, placement(devices, divided=True))
 
 
 def even_rows(rows: int, devices: int) -> int:

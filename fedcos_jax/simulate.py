@@ -61,7 +61,9 @@ def init_state(key: Array, method: FederatedMethod, model: Model, num_clients: i
         params=params,
         server=method.server().init(params),
         memory=method.penalty.init(params),
-        clients=tree.stack(method.penalty.client_init(params), mesh.even_rows(num_clients, devices)),
+        clients=mesh.divide(
+            tree.stack(method.penalty.client_init(params), mesh.even_rows(num_clients, devices)), devices
+        ),
         steps_taken=jnp.zeros(num_clients, jnp.int32),
     )
 
@@ -261,7 +263,8 @@ _compiled_init = jax.jit(
 
 
 def initial_state(key: Array, method: FederatedMethod, model: Model, num_clients: int, devices: int = 1) -> RoundState:
-    """`init_state`, compiled."""
+    """`init_state`, compiled, on all the devices: the memories of all clients may be too much for one."""
+    key = mesh.replicate(key, devices)
     return _compiled_init(key, as_arrays(method), model=model, num_clients=num_clients, devices=devices)
 
 

@@ -32,7 +32,8 @@ import jax
 jax.config.update("jax_num_cpu_devices", 4)
 jax.config.update("jax_enable_x64", True)
 from problems import SOFTMAX_REGRESSION, gaussian_data
-from fedcos_jax import Schedule, client_sgd, run
+from fedcos_jax import Schedule, client_sgd, run, scaffold
+from fedcos_jax.simulate import initial_state
 from fedcos_jax.methods import parse
 
 def history(method="FedOpt(1.2)+FedCos(0.2)", **shape):
@@ -43,6 +44,10 @@ def history(method="FedOpt(1.2)+FedCos(0.2)", **shape):
     memories = jax.tree.map(lambda leaf: leaf[:5], state.clients)
     return [leaf.tolist() for leaf in jax.tree.leaves(jax.device_get((state.params, memories, history)))]
 
+key = jax.device_put(jax.random.key(0), jax.devices()[0])
+state = initial_state(key, scaffold(), SOFTMAX_REGRESSION, 5, devices=4)
+divided = {{jax.sharding.PartitionSpec("clients")}}
+assert {{leaf.sharding.spec for leaf in jax.tree.leaves(state.clients)}} == divided, state.clients
 plain = {{"devices": 1, "chunk": None}}
 print(json.dumps({{name: [history(**shape), history(**shape | plain)] for name, shape in {CASES!r}.items()}}))
 """
