@@ -60,7 +60,7 @@ def variants(table: Table, profile: str, folder: Path) -> Iterator[Variant]:
     for setting, result in stored_variants(table, profile, folder):
         method, seed, accuracy = result["method"], result["seed"], result[value]
         base = [plain[value] for plain in stored(table, profile, folder, setting, method) if plain["seed"] == seed]
-        name = ", ".join(f"{field} = {setting}" for field, setting in result["variant"].items())
+        name = ", ".join(f"{field} = {given}" for field, given in result["variant"].items())
         yield Variant(setting, method, seed, name, accuracy, accuracy - base[0] if base else None)
 
 

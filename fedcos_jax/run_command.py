@@ -91,12 +91,7 @@ def resolve(options: argparse.Namespace) -> tuple[Config, Files]:
     # The file's numbers are those of the file's method, and its epochs are instead of steps.
     replaced = [*(NUMBERS if options.method is not None else ()), *(["local_epochs"] if options.local_steps else [])]
     texts = {name: text for name, text in texts.items() if name not in replaced}
-    require(not (options.local_steps and options.local_epochs), "give --local-steps or --local-epochs, not both")
-    for name, entry in NUMBERS.items():
-        twice = getattr(options, name) is not None and f"{entry.label.lower()}(" in (options.method or "").lower()
-        require(
-            not twice, f"the number of {entry.label} is given twice: in --method {options.method} and by {flag(name)}"
-        )
+    refuse_contradictions(options)
     texts |= {name: str(value) for name in KEYS if (value := getattr(options, name)) is not None}
 
     def part(names) -> dict[str, str]:
@@ -106,6 +101,16 @@ def resolve(options: argparse.Namespace) -> tuple[Config, Files]:
     files = Files(**settings.from_text(Files, part(settings.declared(Files))))
     numbers = {name: settings.read(text, float, name) for name, text in part(NUMBERS).items()}
     return dataclasses.replace(config, method=resolve_method(config.method, numbers).label), files
+
+
+def refuse_contradictions(options: argparse.Namespace) -> None:
+    """Raises InputError for flags of which one would be ignored."""
+    epochs = options.local_epochs not in (None, "none")
+    require(not (options.local_steps and epochs), "give --local-steps or --local-epochs, not both")
+    label = (options.method or "").lower()
+    for name, entry in NUMBERS.items():
+        twice = getattr(options, name) is not None and f"{entry.label.lower()}(" in label
+        require(not twice, f"the number of {entry.label} is given twice: by --method and by {flag(name)}")
 
 
 def resolve_method(label: str, numbers: dict[str, float]) -> MethodSpec:

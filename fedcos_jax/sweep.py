@@ -150,7 +150,8 @@ def _stacked(trials: list[Trial], data: FederatedData) -> Trial:
             "must be of one form, as methods.in_paper_form gives them"
         )
     for trial in trials:
-        require_rows(np.asarray(data.offsets if trial.offsets is None else trial.offsets))
+        if trial.offsets is not None:
+            require_rows(np.asarray(trial.offsets))
     for shapes in zip(*(map(jnp.shape, jax.tree.leaves(trial)) for trial in complete), strict=True):
         require(len(set(shapes)) == 1, f"the points of a sweep differ in the shapes of their arrays: {set(shapes)}")
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *complete)
