@@ -24,6 +24,7 @@ from fedcos_jax.compilation import keep_compiled_programs, program_memory
 from fedcos_jax.models import MLP, Model, from_flax, num_parameters
 from fedcos_jax.partition import Ownership
 from fedcos_jax.sampling import steps_per_epoch
+from fedcos_jax.schedule import Shapes
 from fedcos_jax.types import Array, FederatedData
 
 POPULATION, COHORTS, BATCH = 100_000, (10, 100, 1_000, 10_000), 10
@@ -108,39 +109,39 @@ def power_law_sizes(clients: int, exponent: float = 1.5, smallest: int = 10) -> 
     return np.floor(smallest * quantiles ** (-1 / exponent)).astype(np.int32)
 
 
-def work_done(num_steps: np.ndarray, chunk: int, devices: int, together: bool = False) -> tuple[int, int]:
+def work_done(num_steps: np.ndarray, chunk: int, devices: int, exchange: bool = False) -> tuple[int, int]:
     """Steps that the chunks of a round take, waiting included: of all devices, and of the busiest.
 
-    Devices that go from chunk to chunk together, as where clients remember something, wait for each other at each.
+    Devices that exchange memories, as where clients remember something, wait for each other after each wave.
     """
     falling = -jnp.sort(-jnp.asarray(num_steps))
-    chunk = min(chunk, len(num_steps))
-    if together:
-        taken = int(_steps_taken(mesh.deal(falling, devices), chunk=chunk))
-        return devices * taken, taken
-    owners = mesh.least_loaded(falling, devices)
-    shares = [mesh.share_of_work((falling,), (0,), owners == device)[0] for device in range(devices)]
-    each = [int(_steps_taken(share[None], chunk=chunk)) for share in shares]
-    return sum(each), max(each)
+    clients = len(num_steps)
+    shapes = Shapes(1, 1, BATCH, clients, min(chunk, clients), 1, devices)
+    wave, room = (shapes.wave, shapes.room) if exchange else (clients, clients)
+    (padded,) = chunks.pad((falling,), -clients % wave, (0,))
+    each = np.array([_steps_of_wave(steps, devices, shapes.chunk, room) for steps in padded.reshape(-1, wave)])
+    return int(each.sum()), int(each.max(axis=1).sum())
 
 
-@functools.partial(jax.jit, static_argnames="chunk")
-def _steps_taken(num_steps: Array, *, chunk: int) -> Array:
-    """Of the first device, which has the longest client of every chunk; num_steps as `over_unequal_chunks` has it."""
+@functools.partial(jax.jit, static_argnums=(1, 2, 3))
+def _steps_of_wave(num_steps: Array, devices: int, chunk: int, room: int) -> Array:
+    """Steps taken by each device [devices] for clients of so many, falling."""
 
     def count(carry: tuple, steps: Array) -> tuple[tuple, Array]:
         return carry, steps.shape[0] * jnp.max(steps)
 
-    return chunks.over_unequal_chunks(count, chunk, num_steps, (), (num_steps[0],), padding=(0,))[1]
+    owners = mesh.least_loaded(num_steps, devices, room)
+    shares = [mesh.share_of_work((num_steps,), (0,), owners == device, room) for device in range(devices)]
+    return jnp.stack([chunks.over_unequal_chunks(count, chunk, share[0], (), share, (0,))[1] for share in shares])
 
 
-def waste(clients: int, chunk: int, devices: int, together: bool) -> dict[str, float]:
+def waste(clients: int, chunk: int, devices: int, exchange: bool) -> dict[str, float]:
     """Of a cohort with power-law sizes and one local epoch, in multiples of the real steps."""
     num_steps = steps_per_epoch(power_law_sizes(clients), BATCH)
     real = int(num_steps.sum())
-    total, busiest = work_done(num_steps, chunk, devices, together)
+    total, busiest = work_done(num_steps, chunk, devices, exchange)
     return {
-        "together": together,
+        "exchange": exchange,
         "clients": clients,
         "chunk": chunk,
         "devices": devices,
@@ -176,9 +177,9 @@ SECTIONS: dict[str, Callable[[int], list[dict[str, float]]]] = {
     "clients": time_a_client_step,
     "populations": lambda repeats: [in_own_process(population) for population in POPULATIONS],
     "waste": lambda repeats: [
-        waste(clients, chunk, devices, together)
-        for clients, chunk, devices, together in itertools.product(COHORTS[1:], CHUNKS, DEVICES, (False, True))
-        if devices > 1 or not together
+        waste(clients, chunk, devices, exchange)
+        for clients, chunk, devices, exchange in itertools.product(COHORTS[1:], CHUNKS, DEVICES, (False, True))
+        if devices > 1 or not exchange
     ],
     "unequal": time_of_unequal,
 }
@@ -204,7 +205,7 @@ def report(measured: dict[str, Any]) -> None:
         worst = max(row["steps_taken"], row["devices_times_busiest"])
         print(
             f"{row['clients']:>8,} a round, at most {row['chunk']:>3} at once on {row['devices']} devices"
-            f"{' that go together' if row['together'] else ''}: "
+            f"{' that exchange memories' if row['exchange'] else ''}: "
             f"{row['steps_taken']:.3f}; {row['devices_times_busiest']:.3f} until the busiest device is done "
             f"({'within' if worst <= WASTE else 'OVER'} {WASTE}); "
             f"padded to the longest {row['padded_to_the_longest']:.0f}"

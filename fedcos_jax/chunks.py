@@ -49,17 +49,15 @@ def over_unequal_chunks(
     Args:
         f: takes the carry and a slice of each of `rows`.
         chunk: the widest slice.
-        num_steps: local steps [devices, clients] of devices that take each slice together, one row if this one goes
-            alone; falling along both axes; clients without any are left out.
+        num_steps: local steps [clients], falling; clients without any are left out.
         carry: for the first slice.
         rows: arrays [clients].
         padding: for each array, the value of a row that f does not count, for slices that reach over the end.
     """
     f = jax.jit(f)
-    devices, widths = num_steps.shape[0], jnp.array(_widths(chunk), jnp.int32)
-    padded = [jnp.pad(array, (0, chunk), constant_values=value) for array, value in zip(rows, padding, strict=True)]
-    longest = jnp.pad(num_steps[0], (0, chunk))
-    before = jnp.cumsum(jnp.pad(num_steps.sum(axis=0), (1, chunk)))
+    widths = jnp.array(_widths(chunk), jnp.int32)
+    *padded, longest = pad((*rows, num_steps), chunk, (*padding, 0))
+    before = jnp.cumsum(jnp.pad(num_steps, (1, chunk)))
 
     def slices_at(start: Array, width: int) -> list[Array]:
         return [jax.lax.dynamic_slice(array, (start,), (width,)) for array in padded]
@@ -69,7 +67,7 @@ def over_unequal_chunks(
 
     def width_at(start: Array) -> Array:
         real = before[start + widths] - before[start]
-        return widths[jnp.argmax((devices * widths * longest[start] <= TOLERANCE * real) | (widths == 1))]
+        return widths[jnp.argmax((widths * longest[start] <= TOLERANCE * real) | (widths == 1))]
 
     def take_slices_of(width: int, state: Progress) -> Progress:
         def chosen(state: Progress) -> Array:
@@ -89,6 +87,11 @@ def over_unequal_chunks(
     first = jnp.zeros((), jnp.int32)
     so_far = (carry, _zero_sums(f, carry, *slices_at(first, 1)))
     return jax.lax.while_loop(unfinished, take_slices, (first, so_far))[1]
+
+
+def pad(rows: tuple[Array, ...], more: int, padding: tuple[int, ...]) -> tuple[Array, ...]:
+    """The arrays with so many more rows, of the value that `padding` has for each."""
+    return tuple(jnp.pad(array, (0, more), constant_values=value) for array, value in zip(rows, padding, strict=True))
 
 
 def _add(f: Step, so_far: tuple[Carry, Sums], *slices: Array) -> tuple[Carry, Sums]:

@@ -16,6 +16,7 @@ from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh, NamedSharding, Sharding, SingleDeviceSharding
 from jax.sharding import PartitionSpec as P
 
+from fedcos_jax import tree
 from fedcos_jax.types import Array
 
 AXIS = "clients"
@@ -24,6 +25,9 @@ Tree = TypeVar("Tree")
 
 _SMALL = 2**14
 """Numbers of a leaf that is quicker joined to others than summed by itself."""
+
+_EXCHANGED = 2**22
+"""Numbers that devices hand to each other at once."""
 
 _PATIENCE = "xla_cpu_collective_call_terminate_timeout_seconds"
 _SILENCE = "xla_cpu_collective_call_warn_stuck_timeout_seconds"
@@ -102,7 +106,11 @@ def on_each(f: Callable[..., Tree], devices: int, in_specs: Any, out_specs: Any)
 
 
 def share(
-    rows: tuple[Array, ...], devices: int, padding: tuple[int, ...], work: Array | None = None
+    rows: tuple[Array, ...],
+    devices: int,
+    padding: tuple[int, ...],
+    work: Array | None = None,
+    most: int | None = None,
 ) -> tuple[Array, ...]:
     """This device's share of the rows, inside a function that runs `on_each`.
 
@@ -112,12 +120,13 @@ def share(
         padding: for each array, the value of a row that is not to count, for where a share is short.
         work: what each row costs [n], falling, where they cost unequally: each row then goes to the device with the
             least work so far.
+        most: rows that a share by work has room for, at least n / devices; None for all n.
     """
     if devices == 1:
         return rows
     place = jax.lax.axis_index(AXIS)
     if work is not None:
-        return share_of_work(rows, padding, least_loaded(work, devices) == place)
+        return share_of_work(rows, padding, least_loaded(work, devices, most) == place, most)
     return tuple(deal(array, devices, value)[place] for array, value in zip(rows, padding, strict=True))
 
 
@@ -135,7 +144,7 @@ def total(values: Tree, devices: int) -> Tree:
     return jax.tree.unflatten(structure, [next(small if leaf.size <= _SMALL else large) for leaf in leaves])
 
 
-def read_rows(table: Tree, rows: Array, devices: int) -> Tree:
+def fetch_rows(table: Tree, rows: Array, devices: int) -> Tree:
     """Rows of a table that is divided among the devices, wherever they are, inside a function that runs `on_each`.
 
     Args:
@@ -143,35 +152,44 @@ def read_rows(table: Tree, rows: Array, devices: int) -> Tree:
         rows: the rows that this device wants, as many as the others.
         devices: how many.
     """
-    if devices == 1 or not jax.tree.leaves(table):
-        return jax.tree.map(lambda leaf: leaf[rows], table)
-    wanted = jax.lax.all_gather(rows, AXIS)
 
-    def read(leaf: Array) -> Array:
-        place = wanted - jax.lax.axis_index(AXIS) * leaf.shape[0]
-        here = ((place >= 0) & (place < leaf.shape[0])).reshape(*place.shape, *[1] * (leaf.ndim - 1))
-        return jax.lax.psum_scatter(jnp.where(here, leaf[place], 0), AXIS)
+    def fetch(block: Array) -> Tree:
+        wanted = jax.lax.all_gather(block, AXIS)
 
-    return jax.tree.map(read, table)
+        def from_its_device(leaf: Array) -> Array:
+            place = wanted - jax.lax.axis_index(AXIS) * leaf.shape[0]
+            here = ((place >= 0) & (place < leaf.shape[0])).reshape(*place.shape, *[1] * (leaf.ndim - 1))
+            return jax.lax.psum_scatter(jnp.where(here, leaf[place], 0), AXIS)
+
+        return jax.tree.map(from_its_device, table)
+
+    fetched = jax.lax.map(fetch, _in_blocks(rows, table, devices))
+    return jax.tree.map(lambda leaf: leaf.reshape(rows.shape[0], *leaf.shape[2:]), fetched)
 
 
-def add_to_rows(table: Tree, rows: Array, values: Tree, devices: int) -> Tree:
-    """The table of `read_rows` after this device, like each of the others, has added its values to rows of it.
+def return_rows(table: Tree, rows: Array, values: Tree, devices: int) -> Tree:
+    """The table of `fetch_rows` with new values in rows of it, from this device and each of the others.
 
-    What is for rows of a negative number is added nowhere.
+    What is for rows of a negative number is dropped.
     """
-    if not jax.tree.leaves(table):
-        return table
-    if devices > 1:
-        rows, values = jax.tree.map(lambda leaf: jax.lax.all_gather(leaf, AXIS, tiled=True), (rows, values))
 
-    def add(leaf: Array, new: Array) -> Array:
-        first = jax.lax.axis_index(AXIS) * leaf.shape[0] if devices > 1 else 0
-        # A negative place would count from the end.
-        place = jnp.where(rows < first, leaf.shape[0], rows - first)
-        return leaf.at[place].add(new, mode="drop")
+    def write(table: Tree, block: tuple[Array, Tree]) -> tuple[Tree, None]:
+        rows, values = jax.tree.map(lambda leaf: jax.lax.all_gather(leaf, AXIS, tiled=True), block)
+        held = jax.tree.leaves(table)[0].shape[0]
+        place = rows - jax.lax.axis_index(AXIS) * held
+        return tree.set_rows(table, place, values), None
 
-    return jax.tree.map(add, table, values)
+    blocks = _in_blocks(rows, table, devices)
+    cut = jax.tree.map(lambda leaf: leaf.reshape(*blocks.shape, *leaf.shape[1:]), values)
+    return jax.lax.scan(write, table, (blocks, cut))[0]
+
+
+def _in_blocks(rows: Array, table: Tree, devices: int) -> Array:
+    """[n] -> [n / block, block]: as many rows at a time as may be on a device from all the others."""
+    numbers = sum(leaf[0].size for leaf in jax.tree.leaves(table))
+    most = max(1, _EXCHANGED // (devices * numbers))
+    block = max(size for size in range(1, rows.shape[0] + 1) if rows.shape[0] % size == 0 and size <= most)
+    return rows.reshape(-1, block)
 
 
 def deal(array: Array, hands: int, padding: int = 0) -> Array:
@@ -180,23 +198,28 @@ def deal(array: Array, hands: int, padding: int = 0) -> Array:
     return jnp.pad(array, (0, short), constant_values=padding).reshape(-1, hands).T
 
 
-def least_loaded(work: Array, hands: int) -> Array:
-    """The hand that takes each row [n], if each goes to the one with the least work so far.
+def least_loaded(work: Array, hands: int, most: int | None = None) -> Array:
+    """The hand that takes each row [n], if each goes to the one with the least work so far, and `most` rows at most.
 
     With the most work first, the busiest hand has at most 4/3 of the work it would have in the best of all divisions
-    (R. L. Graham, 1969).
+    (R. L. Graham, 1969), if they have room.
     """
+    limit = work.shape[0] if most is None else most
 
-    def give(loads: Array, amount: Array) -> tuple[Array, Array]:
-        hand = jnp.argmin(loads)
-        return loads.at[hand].add(amount), hand
+    def give(state: tuple[Array, Array], amount: Array) -> tuple[tuple[Array, Array], Array]:
+        loads, counts = state
+        full = counts >= limit
+        hand = jnp.argmin(jnp.where(full, jnp.iinfo(loads.dtype).max, loads))
+        return (loads.at[hand].add(amount), counts.at[hand].add(1)), hand
 
-    return jax.lax.scan(give, jnp.zeros(hands, work.dtype), work)[1]
+    return jax.lax.scan(give, (jnp.zeros(hands, work.dtype), jnp.zeros(hands, jnp.int32)), work)[1]
 
 
-def share_of_work(rows: tuple[Array, ...], padding: tuple[int, ...], mine: Array) -> tuple[Array, ...]:
-    """Each array [n] with my rows first, in their order; the others are padding."""
-    mine_first = jnp.argsort(~mine, stable=True)
+def share_of_work(
+    rows: tuple[Array, ...], padding: tuple[int, ...], mine: Array, most: int | None = None
+) -> tuple[Array, ...]:
+    """Each array [n] with my rows first, in their order; the others are padding, cut off after `most`."""
+    mine_first = jnp.argsort(~mine, stable=True)[:most]
     return tuple(
         jnp.where(mine[mine_first], array[mine_first], value) for array, value in zip(rows, padding, strict=True)
     )

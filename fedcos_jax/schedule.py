@@ -14,6 +14,10 @@ from fedcos_jax.types import Array, FederatedData
 _CACHED_PARAMETERS = 150_000
 """Parameters whose training a CPU core's own cache holds; measured with the MLP at 15,000 and 159,000 parameters."""
 
+_WAVE = 16
+"""Clients of a device, or the next multiple of its chunk, between two exchanges of their memories with other devices:
+enough to share out unequal ones evenly."""
+
 
 class Shapes(NamedTuple):
     """The static shapes of a round: what a compiled program depends on besides the model and the data's shapes."""
@@ -31,6 +35,17 @@ class Shapes(NamedTuple):
         if self.local_epochs is None:
             return jnp.full(sizes.shape, self.local_steps, jnp.int32)
         return self.local_epochs * sampling.steps_per_epoch(sizes, self.batch_size)
+
+    @property
+    def wave(self) -> int:
+        """Clients that the devices train between two exchanges of memories, all devices together."""
+        return self.devices * min(self.chunk * -(-_WAVE // self.chunk), -(-self.cohort // self.devices))
+
+    @property
+    def room(self) -> int:
+        """Clients of a wave that a device has room for; by their work, one may get more of them than another."""
+        share = self.wave // self.devices
+        return share if self.local_epochs is None else min(2 * share, self.wave)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -33,6 +33,11 @@ from fedcos_jax.types import (
     ServerMove,
 )
 
+Clients = tuple[Array, ...]
+"""Arrays [clients]: index in the population, local steps, λ, place in the cohort."""
+NOBODY = (0, 0, 0, -1)
+"""Stands where there are fewer of them than places."""
+
 
 class Evaluation(NamedTuple):
     """The global model on the test set."""
@@ -111,7 +116,7 @@ def _chunk_trainer(
     model: Model,
     shapes: Shapes,
 ) -> chunks.Step:
-    """(memories, clients, local steps, λ, places in the cohort) -> (memories, (sums of moves, change of memories))."""
+    """(memories, places in them, *Clients) -> (memories, (sums of moves, change of the mean memory))."""
     _, order_key, noise_key = jax.random.split(state.key, 3)
     round_key = jax.random.fold_in(noise_key, state.round)
 
@@ -129,12 +134,14 @@ def _chunk_trainer(
         change = jax.tree.map(lambda c, o: c.astype(o.dtype), method.penalty.client_update(context, local), own)
         return local.move, change, loss
 
-    def train_chunk(memories: Memory, clients: Array, num_steps: Array, weights: Array, positions: Array):
-        own = mesh.read_rows(memories, clients, shapes.devices)
+    def train_chunk(
+        memories: Memory, places: Array, clients: Array, num_steps: Array, weights: Array, positions: Array
+    ):
+        own = jax.tree.map(lambda leaf: leaf[places], memories)
         train_one = functools.partial(train, jnp.max(num_steps))
         moves, changes, losses = tree.map_rows(train_one, clients, own, num_steps)
         trained = num_steps > 0
-        memories = mesh.add_to_rows(memories, jnp.where(trained, clients, -1), changes, shapes.devices)
+        memories = tree.add_to_rows(memories, jnp.where(trained, places, -1), changes)
         learnt = tree.combine(trained / data.num_clients, changes)
         return memories, (sum_moves(moves, losses, weights, positions), learnt)
 
@@ -148,17 +155,48 @@ def _train_cohort(
     # Clients with as many steps stand next to each other, so that nobody in a chunk waits long for the others.
     order = jnp.argsort(-num_steps) if shapes.local_epochs else jnp.arange(shapes.cohort)
     everyone = (cohort[order], num_steps[order], weights[order], order)
-    padding = (0, 0, 0, -1)
-    if shapes.local_epochs is None:
-        rows = mesh.share(everyone, shapes.devices, padding)
-        memories, sums = chunks.over_chunks(train_chunk, shapes.chunk, memories, rows)
+    if shapes.devices > 1 and jax.tree.leaves(memories):
+        memories, sums = _train_in_waves(train_chunk, memories, everyone, shapes)
     else:
-        # Devices that hand memories to each other go from chunk to chunk together.
-        together = shapes.devices > 1 and bool(jax.tree.leaves(memories))
-        rows = mesh.share(everyone, shapes.devices, padding, work=None if together else everyone[1])
-        steps = mesh.deal(everyone[1], shapes.devices) if together else rows[1][None]
-        memories, sums = chunks.over_unequal_chunks(train_chunk, shapes.chunk, steps, memories, rows, padding)
+        share = _share(everyone, shapes)
+        memories, sums = _train_share(train_chunk, memories, share[0], share, shapes)
     return memories, *mesh.total(sums, shapes.devices)
+
+
+def _share(clients: Clients, shapes: Shapes, most: int | None = None) -> Clients:
+    """This device's share of the clients: as many as the others have, or as many steps as they have."""
+    work = clients[1] if shapes.local_epochs else None
+    return mesh.share(clients, shapes.devices, NOBODY, work, most)
+
+
+def _train_share(
+    train_chunk: chunks.Step, memories: Memory, places: Array, clients: Clients, shapes: Shapes
+) -> tuple[Memory, tuple[MoveSums, Memory]]:
+    """A device's clients in chunks; their memories are at these places of the ones given."""
+    rows = (places, *clients)
+    if shapes.local_epochs is None:
+        return chunks.over_chunks(train_chunk, shapes.chunk, memories, rows)
+    return chunks.over_unequal_chunks(train_chunk, shapes.chunk, clients[1], memories, rows, (0, *NOBODY))
+
+
+def _train_in_waves(
+    train_chunk: chunks.Step, memories: Memory, everyone: Clients, shapes: Shapes
+) -> tuple[Memory, tuple[MoveSums, Memory]]:
+    """Clients that remember, on several devices: wave by wave, each device fetches the memories of its share.
+
+    Wherever a client's memory is, it is trained where there is time for it. More than a wave's memories need never fit
+    on a device besides those that are kept there.
+    """
+
+    def train_wave(memories: Memory, *wave: Array) -> tuple[Memory, tuple[MoveSums, Memory]]:
+        share = _share(wave, shapes, shapes.room)
+        own = mesh.fetch_rows(memories, share[0], shapes.devices)
+        own, sums = _train_share(train_chunk, own, jnp.arange(shapes.room), share, shapes)
+        trained = jnp.where(share[1] > 0, share[0], -1)
+        return mesh.return_rows(memories, trained, own, shapes.devices), sums
+
+    padded = chunks.pad(everyone, -shapes.cohort % shapes.wave, NOBODY)
+    return chunks.over_chunks(train_wave, shapes.wave, memories, padded)
 
 
 def evaluate(

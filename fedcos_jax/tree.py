@@ -81,3 +81,18 @@ def stack(a: Params, copies: int) -> Params:
 def row(stacked: Params, index: int) -> Params:
     """The tree at one index of a stacked tree."""
     return jax.tree.map(lambda leaf: leaf[index], stacked)
+
+
+def add_to_rows(stacked: Params, rows: Array, values: Params) -> Params:
+    """A stacked tree with values [rows, ...] added to some of its rows; what is for a negative one is dropped."""
+    return jax.tree.map(lambda leaf, new: leaf.at[_valid(rows, leaf)].add(new, mode="drop"), stacked, values)
+
+
+def set_rows(stacked: Params, rows: Array, values: Params) -> Params:
+    """A stacked tree with other values [rows, ...] in some of its rows; what is for a negative one is dropped."""
+    return jax.tree.map(lambda leaf, new: leaf.at[_valid(rows, leaf)].set(new, mode="drop"), stacked, values)
+
+
+def _valid(rows: Array, leaf: Array) -> Array:
+    """Past the end instead of negative, which would count from the end."""
+    return jnp.where(rows < 0, leaf.shape[0], rows)

