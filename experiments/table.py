@@ -68,6 +68,11 @@ class Table(NamedTuple):
     beside: tuple[str, ...] = ()
     """What is shown beside it."""
 
+    @property
+    def cross_device(self) -> bool:
+        """Whether only some of the clients take part in a round, others every time, so that the last one swings."""
+        return any("fraction" in setting.changes for setting in self.settings.values())
+
     def paper_number(self, setting: str, method: str, value: str) -> float | None:
         """The paper's number; None where it does not give it."""
         if value not in self.values or method not in self.paper:

@@ -165,7 +165,10 @@ def _measured(table, setting, high, low, columns, source: Source) -> Iterator[Ca
 
 
 def as_in_the_paper(tables: Sequence[Table], *, within: float) -> Rule:
-    """Every accuracy that the paper gives is met within so many points."""
+    """Every accuracy that the paper gives is met within so many points.
+
+    Its last round across devices, by the mean of our last ten: there one round is as good as drawn.
+    """
     return partial(_as_in_the_paper, tables, within)
 
 
@@ -174,15 +177,13 @@ def _as_in_the_paper(tables, within, source: Source) -> Iterator[Case]:
         for setting, column in table.settings.items():
             for method in table.paper:
                 for value in table.values:
-                    numbers = [
-                        source.accuracy(table, setting, method, value),
-                        table.paper_number(setting, method, value),
-                    ]
-                    statement = f"{method}, {VALUES[value]}: within {within:g} of the paper"
+                    steady = table.cross_device and value == "last_accuracy"
+                    ours = "last10_accuracy" if steady else value
+                    theirs = f"'s {VALUES[value]}" if steady else ""
                     yield _case(
                         f"{table.title}: {column.heading}",
-                        statement,
-                        numbers,
+                        f"{method}, {VALUES[ours]}: within {within:g} of the paper{theirs}",
+                        [source.accuracy(table, setting, method, ours), table.paper_number(setting, method, value)],
                         lambda a, b: within - abs(a - b) + ROUNDING,
                     )
 

@@ -77,6 +77,20 @@ def test_nine_cells_of_ten_suffice_and_only_at_the_papers_schedule(tmp_path):
     assert judge(claim, rules.Ours("paper", tmp_path), schedule_of_paper=False).word == "not run"
 
 
+def test_across_devices_the_mean_of_ten_rounds_meets_the_paper_s_last():
+    class Swinging(rules.Paper):
+        """The paper's best rounds; last rounds of 0 after nine near the paper's."""
+
+        def accuracy(self, table, setting, method, value):
+            if value == "last10_accuracy":
+                return table.paper_number(setting, method, "last_accuracy") + 1.4
+            return table.paper_number(setting, method, value) if value == "best_accuracy" else 0.0
+
+    for table, held in ((table4.TABLE, 32), (table5.TABLE, 8), (table1.TABLE, 0)):
+        claim = Claim("", "", (rules.as_in_the_paper([table], within=1.5),), schedule_of_paper=True)
+        assert judge(claim, Swinging(), schedule_of_paper=True).held == held
+
+
 def test_equality_is_not_above_but_within(tmp_path):
     for method in ("FedAvg", "FedCos(0.02)"):
         fabricated.write(tmp_path, table2.TABLE, "paper", "iid", method, 88.04)
