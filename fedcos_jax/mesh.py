@@ -26,7 +26,7 @@ Tree = TypeVar("Tree")
 _SMALL = 2**20
 """Numbers of a leaf that is quicker joined to others than summed by itself; measured with the MLP's of 627,200."""
 
-_EXCHANGED = 2**22
+_EXCHANGED = 2**20
 """Numbers that devices hand to each other at once."""
 
 _PATIENCE = "xla_cpu_collective_call_terminate_timeout_seconds"
@@ -149,47 +149,44 @@ def fetch_rows(table: Tree, rows: Array, devices: int) -> Tree:
 
     Args:
         table: leaves [n, ...] in all, [n / devices, ...] on each device.
-        rows: the rows that this device wants, as many as the others.
+        rows: the rows that this device wants, negative ones after all others; it has room for as many as the others.
         devices: how many.
     """
 
-    def fetch(block: Array) -> Tree:
-        wanted = jax.lax.all_gather(block, AXIS)
+    def fetch(start: Array, fetched: Tree, size: int) -> Tree:
+        wanted = jax.lax.all_gather(jax.lax.dynamic_slice(rows, (start,), (size,)), AXIS)
 
-        def from_its_device(leaf: Array) -> Array:
+        def from_its_device(leaf: Array, so_far: Array) -> Array:
             place = wanted - jax.lax.axis_index(AXIS) * leaf.shape[0]
             here = ((place >= 0) & (place < leaf.shape[0])).reshape(*place.shape, *[1] * (leaf.ndim - 1))
-            return jax.lax.psum_scatter(jnp.where(here, leaf[place], 0), AXIS)
+            mine = jax.lax.psum_scatter(jnp.where(here, leaf[place], 0), AXIS)
+            return jax.lax.dynamic_update_slice(so_far, mine, (start, *[0] * (leaf.ndim - 1)))
 
-        return jax.tree.map(from_its_device, table)
+        return jax.tree.map(from_its_device, table, fetched)
 
-    fetched = jax.lax.map(fetch, _in_blocks(rows, table, devices))
-    return jax.tree.map(lambda leaf: leaf.reshape(rows.shape[0], *leaf.shape[2:]), fetched)
+    empty = jax.tree.map(lambda leaf: jnp.zeros((rows.shape[0], *leaf.shape[1:]), leaf.dtype), table)
+    return _exchange(fetch, rows, table, empty, devices)
 
 
 def return_rows(table: Tree, rows: Array, values: Tree, devices: int) -> Tree:
-    """The table of `fetch_rows` with new values in rows of it, from this device and each of the others.
+    """The table of `fetch_rows` with new values in the same rows of it, from this device and each of the others."""
 
-    What is for rows of a negative number is dropped.
-    """
-
-    def write(table: Tree, block: tuple[Array, Tree]) -> tuple[Tree, None]:
-        rows, values = jax.tree.map(lambda leaf: jax.lax.all_gather(leaf, AXIS, tiled=True), block)
+    def write(start: Array, table: Tree, size: int) -> Tree:
+        mine = jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, start, size), (rows, values))
+        places, new = jax.tree.map(lambda leaf: jax.lax.all_gather(leaf, AXIS, tiled=True), mine)
         held = jax.tree.leaves(table)[0].shape[0]
-        place = rows - jax.lax.axis_index(AXIS) * held
-        return tree.set_rows(table, place, values), None
+        return tree.set_rows(table, places - jax.lax.axis_index(AXIS) * held, new)
 
-    blocks = _in_blocks(rows, table, devices)
-    cut = jax.tree.map(lambda leaf: leaf.reshape(*blocks.shape, *leaf.shape[1:]), values)
-    return jax.lax.scan(write, table, (blocks, cut))[0]
+    return _exchange(write, rows, table, table, devices)
 
 
-def _in_blocks(rows: Array, table: Tree, devices: int) -> Array:
-    """[n] -> [n / block, block]: as many rows at a time as may be on a device from all the others."""
+def _exchange(step: Callable[[Array, Tree, int], Tree], rows: Array, table: Tree, start: Tree, devices: int) -> Tree:
+    """A loop over the rows that any device has, some at a time: (first of them, so far, how many) -> so far."""
     numbers = sum(leaf[0].size for leaf in jax.tree.leaves(table))
     most = max(1, _EXCHANGED // (devices * numbers))
-    block = max(size for size in range(1, rows.shape[0] + 1) if rows.shape[0] % size == 0 and size <= most)
-    return rows.reshape(-1, block)
+    size = max(size for size in range(1, rows.shape[0] + 1) if rows.shape[0] % size == 0 and size <= most)
+    longest = jax.lax.pmax(jnp.sum(rows >= 0), AXIS)
+    return jax.lax.fori_loop(0, -(-longest // size), lambda i, so_far: step(i * size, so_far, size), start)
 
 
 def deal(array: Array, hands: int, padding: int = 0) -> Array:

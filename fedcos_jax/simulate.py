@@ -190,10 +190,10 @@ def _train_in_waves(
 
     def train_wave(memories: Memory, *wave: Array) -> tuple[Memory, tuple[MoveSums, Memory]]:
         share = _share(wave, shapes, shapes.room)
-        own = mesh.fetch_rows(memories, share[0], shapes.devices)
+        clients = jnp.where(share[1] > 0, share[0], -1)
+        own = mesh.fetch_rows(memories, clients, shapes.devices)
         own, sums = _train_share(train_chunk, own, jnp.arange(shapes.room), share, shapes)
-        trained = jnp.where(share[1] > 0, share[0], -1)
-        return mesh.return_rows(memories, trained, own, shapes.devices), sums
+        return mesh.return_rows(memories, clients, own, shapes.devices), sums
 
     padded = chunks.pad(everyone, -shapes.cohort % shapes.wave, NOBODY)
     return chunks.over_chunks(train_wave, shapes.wave, memories, padded)
