@@ -178,13 +178,14 @@ def test_stored_cells_are_those_of_the_tables(table):
             assert {n: v for n, v in stored["config"].items() if n in wanted and n != "chunk"}.items() <= wanted.items()
 
 
+@pytest.mark.parametrize("profile", ["short", "paper"])
 @every_table
-def test_stored_pages_show_the_stored_cells(table):
-    folder = reproduce.RESULTS / "paper"
+def test_stored_pages_show_the_stored_cells(table, profile):
+    folder = reproduce.RESULTS / profile
     assert (folder / f"{table.name}.md").exists() == (folder / table.name).exists()
     for path in folder.glob(f"{table.name}.*"):
         render = {".md": markdown.render, ".tex": latex.render}[path.suffix]
-        assert path.read_text() == render(table, "paper", reproduce.RESULTS), path
+        assert path.read_text() == render(table, profile, reproduce.RESULTS), path
 
 
 def test_natural_clients_are_as_many_as_declared():
