@@ -70,7 +70,7 @@ class Table(NamedTuple):
 
     @property
     def cross_device(self) -> bool:
-        """Whether only some of the clients take part in a round, others every time, so that the last one swings."""
+        """Whether only some of the clients take part in a round, so that accuracy swings from round to round."""
         return any("fraction" in setting.changes for setting in self.settings.values())
 
     def paper_number(self, setting: str, method: str, value: str) -> float | None:
