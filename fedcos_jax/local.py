@@ -51,7 +51,7 @@ def train_client(
     """
     context = task.context
     first_row = data.offsets[context.client]
-    rows = data.offsets[context.client + 1] - first_row
+    rows = data.size_of(context.client)
 
     remembers = bool(jax.tree.leaves(context.own))
     loss_type = jax.tree.leaves(context.start)[0].dtype

@@ -33,7 +33,8 @@ class Shapes(NamedTuple):
     def num_steps(self, sizes: Array) -> Array:
         """Local steps of clients with so many rows, [cohort]."""
         if self.local_epochs is None:
-            return jnp.full(sizes.shape, self.local_steps, jnp.int32)
+            # A constant 1 would make XLA take the loop over steps apart, and then copy all memories for every client.
+            return jnp.where(sizes > 0, jnp.int32(self.local_steps), 0)
         return self.local_epochs * sampling.steps_per_epoch(sizes, self.batch_size)
 
     @property

@@ -75,11 +75,13 @@ def one_round(
     """One pass of Algorithm 1: choose the cohort S, train it, aggregate, update the direction."""
     cohort_key = jax.random.split(state.key, 3)[0]
     cohort = sampling.cohort(jax.random.fold_in(cohort_key, state.round), data.num_clients, shapes.cohort)
-    sizes = data.sizes[cohort]
+    sizes = data.size_of(cohort)
     num_steps = shapes.num_steps(sizes)
+    steps_taken = state.steps_taken[cohort]
     weights = method.weights(sizes, num_steps)
+    clients = cohorts.Clients(cohort, num_steps, steps_taken, weights, positions=jnp.arange(shapes.cohort))
     train_chunk = cohorts.chunk_trainer(state, method, optimizer, data, model, shapes)
-    memories, sums, learnt = cohorts.train(train_chunk, state.clients, cohort, num_steps, weights, shapes)
+    memories, sums, learnt = cohorts.train(train_chunk, state.clients, clients, shapes)
 
     # optax descends along gradients; the aggregated move points downhill already.
     optimize = optax.with_extra_args_support(method.server()).update
@@ -94,7 +96,8 @@ def one_round(
         server=server,
         memory=method.penalty.server_update(state.memory, ServerMove(sums.update, global_move, learnt)),
         clients=memories,
-        steps_taken=state.steps_taken.at[cohort].add(num_steps),
+        # From what was read: adding could come before reading, and would need a copy for the whole population.
+        steps_taken=state.steps_taken.at[cohort].set(steps_taken + num_steps),
     )
     return next_state, round_info(sums, global_move, shapes.cohort)
 

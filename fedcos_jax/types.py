@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import chex
 import jax
+import jax.numpy as jnp
 import optax
 from jax.tree_util import Partial
 
@@ -113,8 +114,12 @@ class FederatedData(NamedTuple):
 
     @property
     def sizes(self) -> Array:
-        """Rows owned by each client, [clients]."""
-        return self.offsets[1:] - self.offsets[:-1]
+        """Rows owned by each client of the population, [clients]."""
+        return self.size_of(jnp.arange(self.num_clients))
+
+    def size_of(self, client: Array) -> Array:
+        """Rows owned by one client, or by each of some."""
+        return self.offsets[client + 1] - self.offsets[client]
 
 
 class RoundState(NamedTuple):

@@ -14,7 +14,7 @@ from problems import SOFTMAX_REGRESSION, gaussian_data
 from fedcos_jax import Model, Schedule, client_sgd, fedcos, feddyn, fedopt, run, scaffold, simulate, with_fedcos
 from fedcos_jax.errors import InputError
 from fedcos_jax.schedule import fraction_of
-from fedcos_jax.simulate import _compiled_segment, evaluate, init_state
+from fedcos_jax.simulate import _compiled_segment, compile_rounds, evaluate, init_state
 from fedcos_jax.types import Examples, Penalty
 
 KEY = jax.random.key(7)
@@ -147,20 +147,34 @@ def test_state_buffers_are_donated():
     assert state.params["w"].is_deleted()
 
 
-@pytest.mark.parametrize("shape", [{"chunk": 4}, {"chunk": 1}, {"chunk": 4, "local_epochs": 1}], ids=str)
+@pytest.mark.parametrize("length", [{"local_steps": 1}, {"local_steps": 5}, {"local_epochs": 1}], ids=str)
+@pytest.mark.parametrize("chunk", [1, 4])
 @pytest.mark.parametrize("method", [scaffold(), feddyn(0.1)], ids=["SCAFFOLD", "FedDyn"])
-def test_client_memories_are_updated_in_place(method, shape):
+def test_client_memories_are_updated_in_place(method, chunk, length):
     """Of the memories of 2,000 clients a program holds one copy, in the buffer that it was given."""
     data = gaussian_data([2] * 1000 + [4] * 1000)
-    schedule = Schedule(rounds=2, batch_size=2, cohort=20, devices=1, eval_batch=50, **shape)
+    schedule = Schedule(rounds=2, batch_size=2, cohort=20, chunk=chunk, devices=1, eval_batch=50, **length)
     state = init_state(KEY, method, SOFTMAX_REGRESSION, data.num_clients)
     shapes = schedule.shapes(data, SOFTMAX_REGRESSION)
-    arguments = (state, method, OPTIMIZER, data)
-    program = _compiled_segment.lower(*arguments, model=SOFTMAX_REGRESSION, shapes=shapes, rounds=2).compile()
+    program, _ = compile_rounds(state, method, OPTIMIZER, data, SOFTMAX_REGRESSION, shapes, rounds=2)
     memory = program.memory_analysis()
     memories = sum(leaf.nbytes for leaf in jax.tree.leaves(state.clients))
     assert memory.alias_size_in_bytes >= memories
     assert memory.temp_size_in_bytes < memories / 2
+
+
+@pytest.mark.parametrize("shape", [{"local_steps": 3}, {"local_epochs": 1}], ids=str)
+def test_a_round_holds_nothing_of_the_population_but_its_state(shape):
+    def temporary_bytes(population: int) -> int:
+        data = gaussian_data([2] * population)
+        schedule = Schedule(rounds=2, eval_every=2, batch_size=2, cohort=20, devices=1, eval_batch=50, **shape)
+        state = init_state(KEY, fedcos(0.02), SOFTMAX_REGRESSION, population)
+        shapes = schedule.shapes(data, SOFTMAX_REGRESSION)
+        program, _ = compile_rounds(state, fedcos(0.02), OPTIMIZER, data, SOFTMAX_REGRESSION, shapes, rounds=2)
+        return program.memory_analysis().temp_size_in_bytes
+
+    # An array of the population has 4 bytes a client more; that the test set grows with it takes less than one.
+    assert temporary_bytes(20_000) < temporary_bytes(2_000) + 18_000
 
 
 def test_a_run_resumes_with_its_client_memories():
