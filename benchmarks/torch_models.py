@@ -1,5 +1,7 @@
 """The models in plain PyTorch, and a plain training loop: what ours are tested and measured against."""
 
+import itertools
+
 import torch
 from torch import nn
 
@@ -38,10 +40,10 @@ def mlp():
     return nn.Sequential(nn.Flatten(), nn.Linear(784, 200), nn.Dropout(0.5), nn.ReLU(), nn.Linear(200, 10))
 
 
-def cnn():
+def cnn(hidden=(120, 84)):
     convolutions = [nn.Conv2d(3, 6, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2)]
-    dense = [nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10)]
-    return nn.Sequential(*convolutions, nn.Flatten(), *dense)
+    dense = [layer for sizes in itertools.pairwise((400, *hidden)) for layer in (nn.Linear(*sizes), nn.ReLU())]
+    return nn.Sequential(*convolutions, nn.Flatten(), *dense, nn.Linear(hidden[-1], 10))
 
 
 def cnn_fmnist():

@@ -32,6 +32,9 @@ class ModelEntry(NamedTuple):
 MODELS: dict[str, ModelEntry] = {
     "mlp": ModelEntry("two dense layers, 784-200-10 for FMNIST, dropout", MLP, cpu_chunk=None),
     "cnn": ModelEntry("two convolutions (6, 16) and three dense layers, for CIFAR10", CNN, "images", 16),
+    "cnn_two_dense": ModelEntry(
+        "two convolutions (6, 16) and two dense layers, for CIFAR10", lambda n: CNN(n, hidden=(120,)), "images", 16
+    ),
     "cnn_fmnist": ModelEntry(
         "two convolutions (10, 20) and two dense layers, dropout, for FMNIST", FMNISTCNN, "images", 16
     ),

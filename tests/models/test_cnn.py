@@ -19,13 +19,19 @@ def test_cnn_has_the_papers_parameters(name):
     assert models.num_parameters(models.build(name, (32, 32, 3), 10)) == convolutions + dense == 62_006
 
 
+def test_the_cnn_of_the_papers_text_has_two_dense_layers():
+    convolutions = (5 * 5 * 3 * 6 + 6) + (5 * 5 * 6 * 16 + 16)
+    dense = (5 * 5 * 16 * 120 + 120) + (120 * 10 + 10)
+    assert models.num_parameters(models.build("cnn_two_dense", (32, 32, 3), 10)) == convolutions + dense == 52_202
+
+
 def test_fmnist_cnn_has_the_papers_parameters():
     convolutions = (5 * 5 * 1 * 10 + 10) + (5 * 5 * 10 * 20 + 20)
     dense = (4 * 4 * 20 * 50 + 50) + (50 * 10 + 10)
     assert models.num_parameters(models.build("cnn_fmnist", (28, 28), 10)) == convolutions + dense == 21_840
 
 
-@pytest.mark.parametrize("name", ["cnn", "cnn_fmnist"])
+@pytest.mark.parametrize("name", ["cnn", "cnn_two_dense", "cnn_fmnist"])
 @pytest.mark.parametrize("shape", [(32, 32, 3), (28, 28, 1), (28, 28), (16, 16)])
 def test_scores_for_any_image(name, shape):
     model = models.build(name, shape, 7)

@@ -20,11 +20,16 @@ def image_model(name, shape):
 CASES = {
     "mlp": (torch_models.mlp, lambda: image_model("mlp", (28, 28))),
     "cnn": (torch_models.cnn, lambda: image_model("cnn", (32, 32, 3))),
+    "cnn_two_dense": (lambda: torch_models.cnn((120,)), lambda: image_model("cnn_two_dense", (32, 32, 3))),
     "cnn_fmnist": (torch_models.cnn_fmnist, lambda: image_model("cnn_fmnist", (28, 28))),
     "lenet": (torch_models.cnn, lambda: image_model("lenet", (32, 32, 3))),
     "resnet18": (
         lambda: torch_models.resnet18(8),
         lambda: (models.from_flax(models.ResNet18(width=8), (8, 8, 3)), (2, 8, 8, 3)),
+    ),
+    "resnet18_narrow": (
+        lambda: torch_models.resnet18(16),
+        lambda: (models.build("resnet18_narrow", (8, 8, 3), 10), (2, 8, 8, 3)),
     ),
     "lstm": (torch_models.LSTM, lambda: (models.build("lstm", (80,), 80), (4, 80))),
 }
