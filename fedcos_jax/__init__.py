@@ -2,7 +2,20 @@
 
 from fedcos_jax.data import federate, from_arrays, load
 from fedcos_jax.errors import InputError
-from fedcos_jax.methods import METHODS, fedavg, fedavgm, fedcos, feddyn, fednova, fedopt, fedprox, scaffold, with_fedcos
+from fedcos_jax.methods import (
+    METHODS,
+    fedadam,
+    fedavg,
+    fedavgm,
+    fedcos,
+    feddyn,
+    fednova,
+    fedopt,
+    fedprox,
+    fedyogi,
+    scaffold,
+    with_fedcos,
+)
 from fedcos_jax.models import Model, from_flax
 from fedcos_jax.optimizers import client_sgd
 from fedcos_jax.schedule import Schedule
@@ -23,6 +36,7 @@ __all__ = [
     "RoundState",
     "Schedule",
     "client_sgd",
+    "fedadam",
     "fedavg",
     "fedavgm",
     "fedcos",
@@ -31,6 +45,7 @@ __all__ = [
     "fednova",
     "fedopt",
     "fedprox",
+    "fedyogi",
     "from_arrays",
     "from_flax",
     "load",

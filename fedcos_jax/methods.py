@@ -6,6 +6,7 @@
 | FedProx(μ)    | μ ‖x - x̂‖²         | x̂ ← x̂ + Δ            |
 | FedAvgM(β)    | nothing            | x̂ ← x̂ + m, momentum  |
 | FedOpt(η_g)   | nothing            | x̂ ← x̂ + η_g Δ        |
+| FedAdam(η_g), FedYogi(η_g) | nothing | x̂ ← x̂ + η_g m / (√v + τ) |
 | FedNova       | nothing            | x̂ ← x̂ + Δ, λ_i by move a step |
 | SCAFFOLD      | <x - x̂, c - c_i>   | x̂ ← x̂ + Δ            |
 | FedDyn(α)     | α/2 ‖x - x̂‖² - <x - x̂, g_i> | x̂ ← x̂ + Δ + s |
@@ -17,6 +18,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+import optax
 from jax.tree_util import Partial
 
 from fedcos_jax import aggregation, optimizers, penalties
@@ -42,6 +44,16 @@ def fedavgm(momentum: Scalar, *, damped: bool = False) -> FederatedMethod:
 def fedopt(learning_rate: Scalar) -> FederatedMethod:
     """FedOpt (Reddi et al. 2021) with SGD on the server: a server learning rate."""
     return fedavg()._replace(server=optimizers.server_sgd(learning_rate))
+
+
+def fedadam(learning_rate: Scalar) -> FederatedMethod:
+    """FedAdam (Reddi et al. 2021): Adam on the server, as in `optimizers.server_adaptive`."""
+    return fedavg()._replace(server=optimizers.server_adaptive(optax.adam, learning_rate))
+
+
+def fedyogi(learning_rate: Scalar) -> FederatedMethod:
+    """FedYogi (Reddi et al. 2021): Yogi on the server, whose v follows large changes of Δ² more slowly."""
+    return fedavg()._replace(server=optimizers.server_adaptive(optax.yogi, learning_rate))
 
 
 def fednova() -> FederatedMethod:
@@ -113,6 +125,8 @@ METHODS: dict[str, MethodEntry] = {
         "FedAvgM", "server_momentum", 0.5, lambda value, o: fedavgm(value, damped=o.damped_momentum), "server momentum"
     ),
     "fedopt": MethodEntry("FedOpt", "server_lr", 1.5, lambda value, o: fedopt(value), "a server learning rate"),
+    "fedadam": MethodEntry("FedAdam", "adam_lr", 0.01, lambda value, o: fedadam(value), "Adam on the server"),
+    "fedyogi": MethodEntry("FedYogi", "yogi_lr", 0.01, lambda value, o: fedyogi(value), "Yogi on the server"),
     "fednova": MethodEntry("FedNova", None, None, lambda value, o: fednova(), "clients count by their move a step"),
     "scaffold": MethodEntry(
         "SCAFFOLD", None, None, lambda value, o: scaffold(), "control variates against client drift"

@@ -17,6 +17,10 @@ RoundSchedule = Callable[[Array], Scalar]
 """round -> factor on the client learning rate."""
 
 
+_FIRST_DECAY, _SECOND_DECAY, _ADAPTIVITY = 0.9, 0.99, 1e-3
+"""β₁, β₂ and τ of adaptive servers, as Reddi et al. 2021 use them in their experiments."""
+
+
 def constant() -> RoundSchedule:
     """The same learning rate in every round."""
     return Partial(_constant)
@@ -133,6 +137,21 @@ def server_sgd(learning_rate: Scalar = 1.0, momentum: Scalar | None = None, *, d
     if momentum is None:
         return Partial(optax.sgd, learning_rate)
     return Partial(_damped_server if damped else _momentum_server, learning_rate, momentum)
+
+
+def server_adaptive(rule: Callable[..., optax.GradientTransformation], learning_rate: Scalar):
+    """x̂ ← x̂ + η_g m / (√v + τ): each number of the model moves by its own past moves.
+
+    Args:
+        rule: `optax.adam` or `optax.yogi`, which keep v in different ways; both correct m and v for their start.
+        learning_rate: η_g.
+    """
+    require_at_least(0, **{"server learning rate": learning_rate})
+    return Partial(_adaptive_server, Partial(rule), learning_rate)
+
+
+def _adaptive_server(rule: Callable[..., optax.GradientTransformation], learning_rate: Scalar):
+    return rule(learning_rate, b1=_FIRST_DECAY, b2=_SECOND_DECAY, eps=_ADAPTIVITY)
 
 
 def _momentum_server(learning_rate: Scalar, momentum: Scalar) -> optax.GradientTransformation:

@@ -55,7 +55,10 @@ def add_sweep(commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Runs the points that the folder has no result of yet, and writes the table after every block of them."""
+    """Runs the points that the folder has no result of yet, and writes the table after every block of them.
+
+    Points that the folder has besides those of the grid stay in the table.
+    """
     config, files = run_command.resolve(options)
     for name in NOT_TAKEN:
         taken = getattr(files, name) != getattr(run_command.Files, name)
@@ -73,9 +76,9 @@ def run(options: argparse.Namespace) -> None:
     for histories in _run(configs, dataset, options.at_once, quiet=files.quiet):
         for history, point in zip(histories, waiting, strict=False):
             kept[key_of(point)] = point | summary(history) | {"history": history_lists(history)}
-        write(folder, config, axes, [kept[key_of(point)] for point in points if key_of(point) in kept])
+        write(folder, config, axes, list(kept.values()))
+    write(folder, config, axes, list(kept.values()))
     rows = [kept[key_of(point)] for point in points]
-    write(folder, config, axes, rows)
     draw(folder, axes, rows)
     best = max(rows, key=lambda row: row["last_accuracy"])
     chosen = ", ".join(f"{name} {best[name]}" for name in axes)

@@ -16,6 +16,7 @@ class Reference:
     server_lr: float = 1.0
     server_momentum: float | None = None
     damped: bool = False
+    adaptive: str = ""
     uniform: bool = False
     normalized: bool = False
     control: bool = False
@@ -38,6 +39,9 @@ class Reference:
         weights = np.concatenate([b, w.ravel()])
         direction = np.zeros_like(weights)
         momentum = None
+        # m and v of FedAdam and FedYogi; optax starts both of Yogi at 1e-6, and its m is that of -Δ.
+        start = 1e-6 if self.adaptive == "yogi" else 0.0
+        first, second = np.full_like(weights, -start), np.full_like(weights, start)
         steps_taken = dict.fromkeys(rows_of, 0)
         own = {client: np.zeros_like(weights) for client in rows_of}  # c_i of SCAFFOLD, or g_i of FedDyn
         shift = np.zeros_like(weights)  # h of FedDyn
@@ -79,6 +83,10 @@ class Reference:
                 share_of_new = 1 - beta if self.damped else 1
                 momentum = update if momentum is None else beta * momentum + share_of_new * update
                 step = momentum
+            if self.adaptive:
+                pull = second - update**2 if self.adaptive == "adam" else np.sign(second - update**2) * update**2
+                first, second = first + 0.1 * (update - first), second - 0.01 * pull
+                step = first / (1 - 0.9 ** (r + 1)) / (np.sqrt(second / (1 - 0.99 ** (r + 1))) + 1e-3)
             direction = update if self.before_server else self.server_lr * step
             weights = weights + self.server_lr * step
             trajectory.append(weights)

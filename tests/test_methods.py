@@ -12,6 +12,7 @@ from reference import Reference
 from fedcos_jax import (
     Schedule,
     client_sgd,
+    fedadam,
     fedavg,
     fedavgm,
     fedcos,
@@ -38,6 +39,8 @@ REFERENCES = {
     "FedProx(0.1)": Reference(prox=0.1),
     "FedAvgM(0.5)": Reference(server_momentum=0.5),
     "FedOpt(1.5)": Reference(server_lr=1.5),
+    "FedAdam(0.05)": Reference(server_lr=0.05, adaptive="adam"),
+    "FedYogi(0.05)": Reference(server_lr=0.05, adaptive="yogi"),
     "FedNova": Reference(normalized=True),
     "SCAFFOLD": Reference(control=True, uniform=True),
     "FedDyn(0.4)": Reference(dynamic=0.4, uniform=True),
@@ -45,11 +48,14 @@ REFERENCES = {
     "FedProx(0.1)+FedCos(0.3)": Reference(prox=0.1, cos=0.3),
     "FedAvgM(0.5)+FedCos(0.3)": Reference(server_momentum=0.5, cos=0.3),
     "FedOpt(1.5)+FedCos(0.3)": Reference(server_lr=1.5, cos=0.3),
+    "FedAdam(0.05)+FedCos(0.3)": Reference(server_lr=0.05, adaptive="adam", cos=0.3),
+    "FedYogi(0.05)+FedCos(0.3)": Reference(server_lr=0.05, adaptive="yogi", cos=0.3),
     "FedNova+FedCos(0.3)": Reference(normalized=True, cos=0.3),
     "SCAFFOLD+FedCos(0.3)": Reference(control=True, uniform=True, cos=0.3),
     "FedDyn(0.4)+FedCos(0.3)": Reference(dynamic=0.4, uniform=True, cos=0.3),
 }
-PAPER_LABELS = [label for label in REFERENCES if not label.startswith(("FedNova", "SCAFFOLD", "FedDyn"))]
+BEYOND_THE_PAPER = ("FedAdam", "FedYogi", "FedNova", "SCAFFOLD", "FedDyn")
+PAPER_LABELS = [label for label in REFERENCES if not label.startswith(BEYOND_THE_PAPER)]
 OPTION_REFERENCES = [
     ("FedProx(0.1)", Options(half_proximal=True), Reference(prox=0.05)),
     ("FedAvgM(0.5)", Options(damped_momentum=True), Reference(server_momentum=0.5, damped=True)),
@@ -255,7 +261,7 @@ def test_bad_labels(label, message):
         parse(label)
 
 
-@pytest.mark.parametrize("build", [fedcos, fedprox, fedavgm, fedopt, client_sgd])
+@pytest.mark.parametrize("build", [fedcos, fedprox, fedavgm, fedopt, fedadam, client_sgd])
 @pytest.mark.parametrize("number", [-0.1, float("nan"), float("inf")])
 def test_numbers_out_of_range(build, number):
     with pytest.raises(InputError, match="must be at least 0"):

@@ -46,6 +46,9 @@ def test_a_table_a_picture_and_resuming(tmp_path, capsys, monkeypatch):
     assert rows(folder)[:4] == table
     assert "6 runs, 2 of them now" in capsys.readouterr().out
 
+    assert main([*first[:2], "cos_strength=0.2", *first[3:]]) == 0
+    assert [row["cos_strength"] for row in rows(folder)] == ["0.0"] * 2 + ["0.05"] * 2 + ["0.1"] * 2 + ["0.2"] * 2
+
 
 def test_methods_and_partitions_in_one_program(tmp_path):
     grid = ["--grid", "method=FedAvg,FedOpt(1.5)+FedCos(0.02)", "--grid", "partition=sorted,iid"]
