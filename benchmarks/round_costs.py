@@ -112,8 +112,8 @@ def products_only(steps: int) -> Iterator[float]:
         first_end, second_end = jax.lax.fori_loop(0, clients * steps, step, (first * shares[0], second))
         return jnp.stack([first_end.sum() + second_end.sum()])
 
-    program = jax.jit(mesh.on_shares(lambda rows, _: share(rows), devices))
-    yield from calls(program, mesh.split(jnp.ones(devices), devices), jnp.zeros(()))
+    program = jax.jit(mesh.on_each(share, devices, mesh.DIVIDED, mesh.DIVIDED))
+    yield from calls(program, mesh.split(jnp.ones(devices), devices))
 
 
 def breakdown(limit: float, steps: int, repeats: int) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import jax
 from fedcos_jax import results, settings
 from fedcos_jax.checkpoint import Checkpoints
 from fedcos_jax.errors import require, require_known
-from fedcos_jax.experiment import Config, as_result, execute, prepare, run_together
+from fedcos_jax.experiment import SAME_NUMBERS, Config, as_result, execute, prepare, run_together
 from fedcos_jax.methods import in_paper_form, parse
 from fedcos_jax.progress import progress_bar, runs_bar
 
@@ -26,8 +26,6 @@ VALUES = {
     "last10_accuracy": "mean of the last ten rounds",
 }
 """What a table can show of a result: its key -> words."""
-SAME_NUMBERS = ("chunk", "devices")
-"""Config fields on which no number depends."""
 
 Result = dict[str, Any]
 

@@ -52,17 +52,25 @@ class Estimate(NamedTuple):
 def estimate(experiment: Experiment) -> Estimate:
     """Compiles a round and times a part of it; nothing of it is kept."""
     shapes = experiment.schedule.shapes(experiment.data, experiment.model)
+    # Before the whole round, so that the states of the two, with all clients' memories, are not there together.
+    one_step = _seconds_of_steps(experiment, shapes, 1)
     started = time.perf_counter()
     program, arguments = _compile(experiment, shapes)
     compile_seconds = time.perf_counter() - started
     memory = program_memory(program)
+    steps = float(jnp.mean(shapes.num_steps(experiment.data.sizes)))
+    if one_step * steps <= TIMED_SECONDS:
+        round_seconds = _seconds(program, arguments)
+    else:
+        del program, arguments
+        round_seconds = _line(experiment, shapes, one_step, steps)
     return Estimate(
         parameters=num_parameters(experiment.model),
         dataset_bytes=sum(leaf.nbytes for leaf in jax.tree.leaves(experiment.data)),
         program_bytes=None if memory is None else sum(memory),
         devices=shapes.devices,
         compile_seconds=compile_seconds,
-        round_seconds=_round_seconds(experiment, shapes, program, arguments),
+        round_seconds=round_seconds,
         rounds=experiment.schedule.rounds,
     )
 
@@ -74,12 +82,8 @@ def _compile(experiment: Experiment, shapes: Shapes) -> tuple[jax.stages.Compile
     return compile_rounds(state, method, optimizer, data, model, shapes)
 
 
-def _round_seconds(experiment: Experiment, shapes: Shapes, program: jax.stages.Compiled, arguments: tuple) -> float:
-    """A short round is timed whole, a long one by the line through one step and a few."""
-    steps = float(jnp.mean(shapes.num_steps(experiment.data.sizes)))
-    one_step = _seconds_of_steps(experiment, shapes, 1)
-    if one_step * steps <= TIMED_SECONDS:
-        return _seconds(program, arguments)
+def _line(experiment: Experiment, shapes: Shapes, one_step: float, steps: float) -> float:
+    """Seconds of a long round, by the line through those of one step and of a few."""
     few = max(2, int(TIMED_SECONDS / one_step))
     a_step = (_seconds_of_steps(experiment, shapes, few) - one_step) / (few - 1)
     return one_step + (steps - 1) * max(a_step, 0)

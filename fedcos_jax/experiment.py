@@ -27,6 +27,8 @@ EVALUATED = ("accuracy", "test_loss")
 """Columns of a history with a value an evaluation; the others have one a round."""
 _NUMBERS_ALONE = ("method", "partition", "seed", "lr")
 """Config fields on which no shape depends."""
+SAME_NUMBERS = ("chunk", "devices")
+"""Config fields on which no number depends."""
 LEARNING_RATE_SCHEDULES = ("constant", "exponential", "cosine")
 
 
@@ -76,7 +78,7 @@ class Config:
     @property
     def identity(self) -> dict[str, Any]:
         """What the numbers of a round depend on: no field of the machine, nor the rounds still to come."""
-        free = {"chunk", "devices"} if self.lr_schedule == "cosine" else {"chunk", "devices", "rounds"}
+        free = SAME_NUMBERS if self.lr_schedule == "cosine" else (*SAME_NUMBERS, "rounds")
         return {name: value for name, value in dataclasses.asdict(self).items() if name not in free}
 
     @property
@@ -154,9 +156,8 @@ def prepare(
     dataset = config.load(data_dir, source)
     model = models.build(config.model, dataset.input_shape, dataset.classes, dataset.input_dtype)
     ownership = config.ownership(dataset)
-    num_clients = len(ownership.offsets) - 1
-    schedule = config.schedule(num_clients)
-    config = dataclasses.replace(config, method=spec.label, clients=num_clients)
+    schedule = config.schedule(ownership.num_clients)
+    config = dataclasses.replace(config, method=spec.label, clients=ownership.num_clients)
     federated = data.federate(dataset, ownership)
     schedule.shapes(federated, model)
     return Experiment(config, method, optimizer, federated, model, schedule)
@@ -218,7 +219,7 @@ def run_together(
     first = configs[0]
     ownership = owners[first.partition, first.seed]
     model = models.build(first.model, dataset.input_shape, dataset.classes, dataset.input_dtype)
-    schedule = first.schedule(len(ownership.offsets) - 1)
+    schedule = first.schedule(ownership.num_clients)
     points = [{"config": config} for config in configs]
     for block in in_blocks(trial, points, data.federate(dataset, ownership), model, schedule, chunk=chunk):
         yield [jax.tree.map(lambda leaf, row=row: leaf[row], block) for row in range(len(block.evaluated))]

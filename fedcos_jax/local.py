@@ -54,7 +54,7 @@ def train_client(
     rows = data.size_of(context.client)
 
     remembers = bool(jax.tree.leaves(context.own))
-    loss_type = jax.tree.leaves(context.start)[0].dtype
+    loss_type = tree.sum_type(context.start)
 
     def step(index: Array, carry: Progress) -> Progress:
         params, state, total_loss, total_gradient = carry

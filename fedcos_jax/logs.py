@@ -8,13 +8,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from fedcos_jax import results
+from fedcos_jax import results, settings
 from fedcos_jax.errors import InputError, require
-from fedcos_jax.experiment import EVALUATED, Watcher, history_lists
+from fedcos_jax.experiment import EVALUATED, Config, Watcher, history_lists
 from fedcos_jax.simulate import History
 from fedcos_jax.telemetry import RoundInfo
 
 CSV_FILE, CONFIG_FILE = "history.csv", "config.toml"
+OF_THE_DATA = ("data_dir", "source")
+"""In the stored config besides the run's own."""
 COLUMNS = ("round", *EVALUATED, *RoundInfo._fields)
 _INSTALL = "pip install tensorboardX"
 
@@ -48,10 +50,15 @@ def open_log(folder: Path, config: str, tensorboard: bool | None = None, *, anew
         yield watch
 
 
-def is_log_of(folder: Path, config: str) -> bool:
-    """Whether the folder holds the log of a run with just this config."""
+def is_log_of(folder: Path, config: Config) -> bool:
+    """Whether the folder holds the log of this run, perhaps with fewer rounds."""
     path = folder / CONFIG_FILE
-    return path.is_file() and path.read_text(encoding="utf-8") == config
+    if not path.is_file():
+        return False
+    fields = settings.declared(Config)
+    texts = settings.read_file(path, (*fields, *OF_THE_DATA))
+    logged = Config(**settings.from_text(Config, {name: text for name, text in texts.items() if name in fields}))
+    return logged.identity == config.identity
 
 
 def rows_of(history: History) -> Iterator[dict[str, Any]]:

@@ -84,13 +84,6 @@ def even_rows(rows: int, devices: int) -> int:
     return -(-rows // devices) * devices
 
 
-def on_shares(f: Callable[..., Tree], devices: int) -> Callable[..., Tree]:
-    """f(rows, shared) as one program in which every device has its own share of the rows."""
-    if devices == 1:
-        return f
-    return jax.shard_map(f, mesh=_mesh(devices), in_specs=(P(AXIS), P()), out_specs=P(AXIS), check_vma=False)
-
-
 def on_each(f: Callable[..., Tree], devices: int, in_specs: Any, out_specs: Any) -> Callable[..., Tree]:
     """f as one program for so many devices, which share the work by `share` and `total`.
 

@@ -18,7 +18,6 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-import optax
 from jax.tree_util import Partial
 
 from fedcos_jax import aggregation, optimizers, penalties
@@ -47,13 +46,13 @@ def fedopt(learning_rate: Scalar) -> FederatedMethod:
 
 
 def fedadam(learning_rate: Scalar) -> FederatedMethod:
-    """FedAdam (Reddi et al. 2021): Adam on the server, as in `optimizers.server_adaptive`."""
-    return fedavg()._replace(server=optimizers.server_adaptive(optax.adam, learning_rate))
+    """FedAdam (Reddi et al. 2021): Adam on the server."""
+    return fedavg()._replace(server=optimizers.server_adam(learning_rate))
 
 
 def fedyogi(learning_rate: Scalar) -> FederatedMethod:
-    """FedYogi (Reddi et al. 2021): Yogi on the server, whose v follows large changes of Δ² more slowly."""
-    return fedavg()._replace(server=optimizers.server_adaptive(optax.yogi, learning_rate))
+    """FedYogi (Reddi et al. 2021): Yogi on the server."""
+    return fedavg()._replace(server=optimizers.server_yogi(learning_rate))
 
 
 def fednova() -> FederatedMethod:
@@ -150,12 +149,18 @@ class Term(NamedTuple):
 
     @property
     def label(self) -> str:
-        return METHODS[self.name].label + (f"({self.value:g})" if self.value is not None else "")
+        return METHODS[self.name].label + (f"({_text(self.value)})" if self.value is not None else "")
 
     @property
     def numbers(self) -> dict[str, float]:
         parameter = METHODS[self.name].parameter
         return {} if parameter is None or self.value is None else {parameter: self.value}
+
+
+def _text(value: float) -> str:
+    """A number that reads back as itself; without the + of an exponent, which in a label adds methods."""
+    short = f"{value:g}"
+    return (short if float(short) == value else repr(float(value))).replace("e+", "e")
 
 
 class MethodSpec(NamedTuple):

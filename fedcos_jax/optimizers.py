@@ -139,19 +139,25 @@ def server_sgd(learning_rate: Scalar = 1.0, momentum: Scalar | None = None, *, d
     return Partial(_damped_server if damped else _momentum_server, learning_rate, momentum)
 
 
-def server_adaptive(rule: Callable[..., optax.GradientTransformation], learning_rate: Scalar):
-    """x̂ ← x̂ + η_g m / (√v + τ): each number of the model moves by its own past moves.
-
-    Args:
-        rule: `optax.adam` or `optax.yogi`, which keep v in different ways; both correct m and v for their start.
-        learning_rate: η_g.
-    """
+def server_adam(learning_rate: Scalar):
+    """x̂ ← x̂ + η_g m / (√v + τ), m and v the means of Δ and Δ² over past rounds, corrected for their start at 0."""
     require_at_least(0, **{"server learning rate": learning_rate})
-    return Partial(_adaptive_server, Partial(rule), learning_rate)
+    return Partial(_adaptive_server, Partial(optax.scale_by_adam), learning_rate)
 
 
-def _adaptive_server(rule: Callable[..., optax.GradientTransformation], learning_rate: Scalar):
-    return rule(learning_rate, b1=_FIRST_DECAY, b2=_SECOND_DECAY, eps=_ADAPTIVITY)
+def server_yogi(learning_rate: Scalar):
+    """The same with v ← v + (1 - β₂) sign(Δ² - v) Δ², which does not fall as fast as Adam's when Δ gets small."""
+    require_at_least(0, **{"server learning rate": learning_rate})
+    # By default optax starts m and v at 1e-6 and then corrects them as if at 0, a hundredfold in the first round.
+    from_zero = Partial(optax.scale_by_yogi, initial_accumulator_value=0.0)
+    return Partial(_adaptive_server, from_zero, learning_rate)
+
+
+def _adaptive_server(
+    rule: Callable[..., optax.GradientTransformation], learning_rate: Scalar
+) -> optax.GradientTransformation:
+    scale = rule(b1=_FIRST_DECAY, b2=_SECOND_DECAY, eps=_ADAPTIVITY)
+    return optax.chain(scale, optax.scale_by_learning_rate(learning_rate))
 
 
 def _momentum_server(learning_rate: Scalar, momentum: Scalar) -> optax.GradientTransformation:

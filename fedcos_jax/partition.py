@@ -26,6 +26,10 @@ class Ownership(NamedTuple):
         require_rows(offsets)
         return cls(np.concatenate(parts).astype(np.int32), offsets)
 
+    @property
+    def num_clients(self) -> int:
+        return len(self.offsets) - 1
+
     def parts(self) -> list[np.ndarray]:
         """The rows of each client."""
         return np.split(self.indices, self.offsets[1:-1])

@@ -1,10 +1,12 @@
 """Pictures: who owns what, and how runs compare."""
 
+import io
 from pathlib import Path
 
 import numpy as np
 
-from fedcos_jax.errors import InputError, require
+from fedcos_jax import results
+from fedcos_jax.errors import require
 from fedcos_jax.partition import Ownership
 
 _MOST_DOTS = 1500
@@ -13,7 +15,7 @@ FORMATS = (".png", ".pdf", ".svg")
 
 def class_counts(labels: np.ndarray, ownership: Ownership, classes: int) -> np.ndarray:
     """Rows of each class at each client, [clients, classes]."""
-    clients = len(ownership.offsets) - 1
+    clients = ownership.num_clients
     owner = np.repeat(np.arange(clients), np.diff(ownership.offsets))
     cells = owner * classes + np.asarray(labels)[ownership.indices]
     return np.bincount(cells, minlength=clients * classes).reshape(clients, classes)
@@ -124,8 +126,6 @@ def _require_format(path: Path) -> None:
 
 
 def _save(figure, path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
+    content = io.BytesIO()
+    figure.savefig(content, dpi=150, format=path.suffix.removeprefix("."))
+    results.write_bytes(path, content.getvalue())

@@ -25,8 +25,13 @@ def _layout(value: Any) -> str:
 def require_writable(path: Path) -> None:
     """Raises InputError if `write` could not write the file; makes nothing yet."""
     require(not path.is_dir(), f"cannot write {path}: it is a folder")
-    nearest = next(folder for folder in path.absolute().parents if folder.exists())
-    require(nearest.is_dir() and os.access(nearest, os.W_OK), f"cannot write {path}: no folder for it in {nearest}")
+    require_folder(path.parent, f"cannot write {path}")
+
+
+def require_folder(folder: Path, failure: str) -> None:
+    """Raises InputError, beginning with the failure, if nothing could be written in the folder; makes nothing yet."""
+    nearest = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    require(nearest.is_dir() and os.access(nearest, os.W_OK), f"{failure}: no folder for it in {nearest}")
 
 
 def write_text(path: Path, text: str) -> None:
@@ -39,10 +44,14 @@ def write_bytes(path: Path, content: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(content)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from None
 

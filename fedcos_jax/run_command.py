@@ -2,13 +2,14 @@
 
 import argparse
 import dataclasses
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedcos_jax import results, settings
 from fedcos_jax.data import SOURCES
-from fedcos_jax.errors import InputError, require
+from fedcos_jax.errors import require
 from fedcos_jax.estimate import estimate
 from fedcos_jax.experiment import Config, execute, prepare
 from fedcos_jax.logs import is_log_of, open_log
@@ -107,10 +108,28 @@ def refuse_contradictions(options: argparse.Namespace) -> None:
     """Raises InputError for flags of which one would be ignored."""
     epochs = options.local_epochs not in (None, "none")
     require(not (options.local_steps and epochs), "give --local-steps or --local-epochs, not both")
-    label = (options.method or "").lower()
-    for name, entry in NUMBERS.items():
-        twice = getattr(options, name) is not None and f"{entry.label.lower()}(" in label
-        require(not twice, f"the number of {entry.label} is given twice: by --method and by {flag(name)}")
+    refuse_twice(options.method or "", [name for name in NUMBERS if getattr(options, name) is not None], flag)
+    kept = options.checkpoint_dir is not None or options.config is not None
+    require(kept or options.checkpoint_seconds is None, "--checkpoint-seconds needs --checkpoint-dir, where it writes")
+
+
+def refuse_twice(label: str, given: Iterable[str], form: Callable[[str], str]) -> None:
+    """Raises InputError if a method's label has a number that is also given by a name, shown in this form."""
+    for name in given:
+        entry = NUMBERS[name]
+        twice = f"{entry.label.lower()}(" in label.lower()
+        require(not twice, f"the number of {entry.label} is given twice: by the method and by {form(name)}")
+
+
+OPTIONS_OF = {"half_proximal": "FedProx", "damped_momentum": "FedAvgM", "epsilon": "FedCos", "before_server": "FedCos"}
+"""The either/or choices that only one method has."""
+
+
+def refuse_idle_options(options: argparse.Namespace, method: str) -> None:
+    """Raises InputError for a flag that the method does nothing with."""
+    for name, label in OPTIONS_OF.items():
+        used = getattr(options, name) is None or label in method
+        require(used, f"{flag(name)} is an option of {label}, but the method is {method}")
 
 
 def resolve_method(label: str, numbers: dict[str, float]) -> MethodSpec:
@@ -131,6 +150,7 @@ def resolve_method(label: str, numbers: dict[str, float]) -> MethodSpec:
 
 def run(options: argparse.Namespace) -> None:
     config, files = resolve(options)
+    refuse_idle_options(options, config.method)
     out = None if files.out is None else Path(files.out)
     require(out is None or out.suffix != ".toml", "--out is the JSON file of the result; the TOML is written beside it")
     require(not files.tensorboard or bool(files.log_dir), "--tensorboard needs --log-dir, where it writes")
@@ -142,16 +162,18 @@ def run(options: argparse.Namespace) -> None:
         return
     if out is not None:
         # Before the run: a place that cannot be written to must not cost one.
+        toml = out.with_name(f"{out.name.removesuffix('.json')}.toml")
         results.require_writable(out)
+        results.require_writable(toml)
+        own = options.config is not None and options.config.resolve() == toml.resolve()
+        require(not own, f"--out {out} would write over the config {options.config}: choose another name")
     checkpoints = None if files.checkpoint_dir is None else open_checkpoints(files, config)
-    begun = checkpoints is not None and checkpoints.about(config.rounds) is not None
     log_dir = None if files.log_dir is None else Path(files.log_dir)
-    # A run that was killed before its first checkpoint has left a log too.
-    anew = begun or (checkpoints is not None and log_dir is not None and is_log_of(log_dir, resolved))
+    anew = checkpoints is not None and log_dir is not None and is_log_of(log_dir, config)
     log = nullcontext() if log_dir is None else open_log(log_dir, resolved, files.tensorboard, anew=anew)
     with log as watch, progress_bar(config.method, config.rounds, shown=not files.quiet) as progress:
         if out is not None:
-            results.write_text(out.with_name(f"{out.name.removesuffix('.json')}.toml"), resolved)
+            results.write_text(toml, resolved)
         result = execute(experiment, progress, watch, checkpoints)
     if out is not None:
         results.write(out, result)
@@ -162,12 +184,10 @@ def run(options: argparse.Namespace) -> None:
 
 
 def open_checkpoints(files: Files, config: Config) -> "Checkpoints":
-    """Of the run, in the folder that the flags name."""
+    """Of the run, in the folder that the flags name, which must not hold another one."""
     from fedcos_jax.checkpoint import Checkpoints
 
     checkpoints = Checkpoints(Path(str(files.checkpoint_dir)), config.identity, files.checkpoint_seconds)
-    try:
-        checkpoints.folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot keep checkpoints in {checkpoints.folder}: {error.strerror}") from None
+    results.require_folder(checkpoints.folder, f"cannot keep checkpoints in {checkpoints.folder}")
+    checkpoints.about(config.rounds)
     return checkpoints

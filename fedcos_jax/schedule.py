@@ -1,6 +1,7 @@
 """How long a run is and how it is divided: everything about it that is static."""
 
 import dataclasses
+from numbers import Integral
 from typing import NamedTuple
 
 import jax
@@ -79,7 +80,7 @@ class Schedule:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if value is not None:
-                require(isinstance(value, int), f"{name.replace('_', ' ')} must be a whole number, got {value!r}")
+                require(isinstance(value, Integral), f"{name.replace('_', ' ')} must be a whole number, got {value!r}")
                 require_at_least(1, **{name.replace("_", " "): value})
                 require(value < 2**31, f"{name.replace('_', ' ')} must be below 2**31, got {value}")
 

@@ -117,7 +117,7 @@ def evaluate(
         masked = (jnp.where(mask, values, 0).sum(dtype=zero.dtype) for values in (correct, losses))
         return tree.add(sums, Evaluation(*masked)), None
 
-    zero = jnp.zeros((), jax.tree.leaves(params)[0].dtype)
+    zero = jnp.zeros((), tree.sum_type(params))
     (starts,) = mesh.share((jnp.arange(0, rows, batch),), devices, padding=(rows,))
     sums, _ = jax.lax.scan(add_batch, Evaluation(zero, zero), starts)
     return jax.tree.map(lambda total: total / rows, mesh.total(sums, devices))
@@ -261,6 +261,8 @@ def stretches(
     method, optimizer = as_arrays(method), as_arrays(optimizer)
     if state is None:
         state = initial_state(key, method, model, data.num_clients, shapes.devices)
+    else:
+        _require_same_kind(state, key, method, model, data.num_clients)
     state, method, optimizer, data = _placed(state, method, optimizer, data, shapes.devices)
     completed = int(state.round)
     require(completed < schedule.rounds, f"the state has {completed} rounds behind it, the schedule {schedule.rounds}")
@@ -269,6 +271,13 @@ def stretches(
         completed += rounds
         infos, evaluation = jax.device_get(jax.block_until_ready(output))
         yield state, History(np.array([completed]), jax.tree.map(lambda leaf: leaf[None], evaluation), infos)
+
+
+def _require_same_kind(state: RoundState, key: Array, method: FederatedMethod, model: Model, num_clients: int) -> None:
+    """Raises InputError for a state that comes from another kind of run."""
+    like = jax.eval_shape(lambda key: init_state(key, method, model, num_clients), key)
+    kinds = {(jax.tree.structure(s), tuple(leaf.shape for leaf in jax.tree.leaves(s.params))) for s in (state, like)}
+    require(len(kinds) == 1, "the state is of a run with another method or model")
 
 
 def compile_rounds(

@@ -88,18 +88,18 @@ def in_blocks(
 ) -> Iterator[History]:
     """`sweep`, block by block as they are done: what to use when results should be kept on the way."""
     require(bool(points), "a sweep needs at least one point")
-    trials = _stacked([trial(**point) for point in points], data)
+    trials = _complete([trial(**point) for point in points], data)
     schedule.shapes(data, model)
     devices = min(schedule.devices or jax.local_device_count(), len(points))
     schedule = dataclasses.replace(schedule, devices=1)
     data = mesh.replicate(data, devices)
     if chunk is None:
-        chunk = fitting_chunk(jax.tree.map(lambda leaf: leaf[:1], trials), data, model, schedule, memory)
+        chunk = fitting_chunk(_stacked(trials[:1]), data, model, schedule, memory)
     require_at_least(1, chunk=chunk)
     chunk = min(chunk, -(-len(points) // devices))
     for start in range(0, len(points), devices * chunk):
         rows = np.minimum(np.arange(start, start + devices * chunk), len(points) - 1)
-        block = mesh.split(jax.tree.map(lambda leaf, rows=rows: leaf[rows], trials), devices)
+        block = mesh.split(_stacked([trials[row] for row in rows]), devices)
         histories = _compiled_block(block, data, model=model, schedule=schedule, devices=devices)
         done = min(start + devices * chunk, len(points)) - start
         yield jax.tree.map(lambda leaf, done=done: np.asarray(leaf)[:done], histories)
@@ -130,17 +130,22 @@ def _compiled_block(trials: Trial, data: FederatedData, *, model: Model, schedul
     def share(trials: Trial, data: FederatedData) -> History:
         return tree.map_rows(functools.partial(one, data), trials)
 
-    return mesh.on_shares(share, devices)(trials, data)
+    return mesh.on_each(share, devices, (mesh.DIVIDED, mesh.SAME), mesh.DIVIDED)(trials, data)
 
 
-def _stacked(trials: list[Trial], data: FederatedData) -> Trial:
+def _stacked(trials: list[Trial]) -> Trial:
     """Trials as one, leaves [trials, ...]."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trials)
+
+
+def _complete(trials: list[Trial], data: FederatedData) -> list[Trial]:
+    """The trials with all that they have, checked to be stackable; who owns what stays where it is until then."""
     complete = [
         trial._replace(
             method=as_arrays(trial.method),
             optimizer=as_arrays(trial.optimizer),
-            indices=data.indices if trial.indices is None else jnp.asarray(trial.indices),
-            offsets=data.offsets if trial.offsets is None else jnp.asarray(trial.offsets),
+            indices=data.indices if trial.indices is None else trial.indices,
+            offsets=data.offsets if trial.offsets is None else trial.offsets,
         )
         for trial in trials
     ]
@@ -154,4 +159,4 @@ def _stacked(trials: list[Trial], data: FederatedData) -> Trial:
             require_rows(np.asarray(trial.offsets))
     for shapes in zip(*(map(jnp.shape, jax.tree.leaves(trial)) for trial in complete), strict=True):
         require(len(set(shapes)) == 1, f"the points of a sweep differ in the shapes of their arrays: {set(shapes)}")
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *complete)
+    return complete

@@ -4,6 +4,7 @@ import argparse
 import csv
 import dataclasses
 import io
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 
 from fedcos_jax import data, methods, plot, results, run_command, settings
 from fedcos_jax.errors import InputError, require, require_at_least
-from fedcos_jax.experiment import Config, history_lists, run_together, summary, versions
+from fedcos_jax.experiment import SAME_NUMBERS, Config, history_lists, run_together, summary, versions
 from fedcos_jax.progress import runs_bar
 from fedcos_jax.simulate import History
 from fedcos_jax.sweep import grid
@@ -31,6 +32,9 @@ EXAMPLES = """examples:
   fedcos sweep --grid "method=FedAvg,FedProx(0.1),FedOpt(1.5)+FedCos(0.02)" --grid partition=sorted,iid
                                                       a table
 Every flag of `fedcos run` but those of its log and checkpoints says what all points share; --out is a folder."""
+
+_SECONDS = 5.0
+"""Between two writings of the table, at least: it is written whole."""
 
 Point = dict[str, Any]
 
@@ -55,7 +59,7 @@ def add_sweep(commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Runs the points that the folder has no result of yet, and writes the table after every block of them.
+    """Runs the points that the folder has no result of yet, and writes the table as they are done.
 
     Points that the folder has besides those of the grid stay in the table.
     """
@@ -64,20 +68,29 @@ def run(options: argparse.Namespace) -> None:
         taken = getattr(files, name) != getattr(run_command.Files, name)
         require(not taken, f"a sweep takes no {settings.flag(name)}: it keeps by itself what is done")
     axes = read_axes(options.grid)
+    for name in axes:
+        require(getattr(options, name) is None, f"{name} is given twice: by --grid and by {settings.flag(name)}")
     axes |= seed_axis(axes, options.seeds, config.seed)
     folder = Path(files.out or "sweep")
     points = grid(**axes)
-    kept = {} if options.again else read_points(folder, config, list(axes))
-    open_points = [point for point in points if key_of(point) not in kept]
     dataset = config.load(files.data_dir, files.source)
+    config = dataclasses.replace(config, clients=at_point(config, points[0]).ownership(dataset).num_clients)
+    kept = read_points(folder, config, list(axes), again=options.again)
+    open_points = [point for point in points if options.again or key_of(point) not in kept]
     configs = [at_point(config, point) for point in open_points]
     waiting = iter(open_points)
     results.require_writable(folder / "sweep.json")
-    for histories in _run(configs, dataset, options.at_once, quiet=files.quiet):
-        for history, point in zip(histories, waiting, strict=False):
-            kept[key_of(point)] = point | summary(history) | {"history": history_lists(history)}
-        write(folder, config, axes, list(kept.values()))
-    write(folder, config, axes, list(kept.values()))
+    written = time.monotonic()
+    try:
+        for histories in _run(configs, dataset, options.at_once, quiet=files.quiet):
+            for history, point in zip(histories, waiting, strict=False):
+                kept[key_of(point)] = point | summary(history) | {"history": history_lists(history)}
+            if time.monotonic() - written >= _SECONDS:
+                write(folder, config, axes, list(kept.values()))
+                written = time.monotonic()
+    finally:
+        if kept:
+            write(folder, config, axes, list(kept.values()))
     rows = [kept[key_of(point)] for point in points]
     draw(folder, axes, rows)
     best = max(rows, key=lambda row: row["last_accuracy"])
@@ -115,6 +128,9 @@ def read_axes(texts: list[str]) -> dict[str, list]:
             settings.from_text(Config, {name: value})[name] if name in fields else settings.read(value, float, name)
         )
         axes[name] = [read(value.strip()) for value in values.split(",")]
+        same = [methods.parse(value).label for value in axes[name]] if name == "method" else axes[name]
+        twice = [str(value) for i, value in enumerate(same) if value in same[:i]]
+        require(not twice, f"--grid {name} has {', '.join(twice)} more than once")
     return axes
 
 
@@ -131,6 +147,7 @@ def at_point(config: Config, point: Point) -> Config:
     """The config of a point."""
     fields = {name: value for name, value in point.items() if name not in run_command.NUMBERS}
     numbers = {name: value for name, value in point.items() if name in run_command.NUMBERS}
+    run_command.refuse_twice(point.get("method", ""), numbers, "--grid {}".format)
     config = dataclasses.replace(config, **fields)
     return dataclasses.replace(config, method=run_command.resolve_method(config.method, numbers).label)
 
@@ -140,22 +157,27 @@ def key_of(point: Point) -> tuple:
     return tuple(sorted((name, point[name]) for name in point if name in SWEPT))
 
 
-def read_points(folder: Path, config: Config, axes: list[str]) -> dict[tuple, Point]:
-    """The points the folder has results of."""
+def read_points(folder: Path, config: Config, axes: list[str], *, again: bool) -> dict[tuple, Point]:
+    """The points the folder has results of; those of another sweep are an error, or none if all is run again."""
     path = folder / "sweep.json"
     if not path.exists():
         return {}
-    before = results.read(path)
-    require(
-        isinstance(before, dict) and "points" in before, f"{path} is not of a sweep: choose another --out, or --again"
-    )
-    same = before.get("config") == _shared(config, axes) and before.get("axes") == axes
-    require(same, f"{path} is a sweep of another config or other axes: choose another --out, or --again")
-    return {key_of(point): point for point in before["points"]}
+    try:
+        before = results.read(path)
+    except InputError:
+        if again:
+            return {}
+        raise
+    known = isinstance(before, dict) and "points" in before
+    require(known or again, f"{path} is not of a sweep: choose another --out, or --again")
+    same = known and before.get("config") == _shared(config, axes) and before.get("axes") == axes
+    require(same or again, f"{path} is a sweep of another config or other axes: choose another --out, or --again")
+    return {key_of(point): point for point in before["points"]} if same else {}
 
 
 def _shared(config: Config, axes: list[str]) -> dict[str, Any]:
-    return {name: value for name, value in dataclasses.asdict(config).items() if name not in axes}
+    """The config that all points have."""
+    return {name: value for name, value in dataclasses.asdict(config).items() if name not in (*axes, *SAME_NUMBERS)}
 
 
 def write(folder: Path, config: Config, axes: dict[str, list], rows: list[Point]) -> None:
@@ -179,9 +201,10 @@ def draw(folder: Path, axes: dict[str, list], rows: list[Point]) -> None:
 
     titles = [name.replace("_", " ") for name in shown]
     if len(shown) == 1:
+        places = [value if isinstance(value, int | float) else str(value) for value in axes[shown[0]]]
         cells = [accuracies(**{shown[0]: value}) for value in axes[shown[0]]]
         mean, deviation = np.array([cell.mean() for cell in cells]), np.array([cell.std() for cell in cells])
-        plot.draw_line(axes[shown[0]], mean, deviation, (titles[0], label), path)
+        plot.draw_line(places, mean, deviation, (titles[0], label), path)
     else:
         x, y = (axes[name] for name in shown)
         values = np.array([[accuracies(**{shown[0]: a, shown[1]: b}).mean() for a in x] for b in y])

@@ -30,6 +30,8 @@ class MoveSums(NamedTuple):
     """Σ ‖d_i‖²."""
     pair: Array
     """‖d_0‖, ‖d_1‖: [2]."""
+    weights: Array
+    """Σ λ_i, which need not be 1."""
     losses: Array
     """Σ λ_i · (mean loss of client i over its local steps)."""
 
@@ -60,6 +62,7 @@ def sum_moves(moves: Params, losses: Array, weights: Array, positions: Array) ->
         lengths=jnp.sum(lengths),
         squares=jnp.sum(jnp.square(lengths)),
         pair=jnp.sum(pair * lengths[None], axis=1),
+        weights=jnp.sum(weights),
         losses=jnp.sum(weights * losses),
     )
 
@@ -92,7 +95,7 @@ def round_info(sums: MoveSums, global_move: Params, cohort_size: int) -> RoundIn
     squared_distances = 2 * (cohort_size * sums.squares - tree.squared_norm(total))
     distance = tree.norm(difference)
     return RoundInfo(
-        train_loss=sums.losses,
+        train_loss=sums.losses / sums.weights,
         cosine_pair=_cosine(sums.pair[0], sums.pair[1], distance),
         cosine_mean=(tree.squared_norm(units) - sums.moved) / pairs,
         local_move=sums.pair[0],

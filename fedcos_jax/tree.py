@@ -58,6 +58,11 @@ def divide(a: Params, scalar: Array) -> Params:
     return jax.tree.map(lambda x: x / scalar.astype(x.dtype), a)
 
 
+def sum_type(a: Params) -> jnp.dtype:
+    """What many numbers are added up in: the dtype of the tree, but no less than float32."""
+    return jnp.promote_types(jax.tree.leaves(a)[0].dtype, jnp.float32)
+
+
 def combine(coefficients: Array, stacked: Params) -> Params:
     """Linear combinations of stacked trees: coefficients [k, clients] times leaves [clients, ...] gives [k, ...]."""
     return jax.tree.map(

@@ -39,9 +39,7 @@ class Reference:
         weights = np.concatenate([b, w.ravel()])
         direction = np.zeros_like(weights)
         momentum = None
-        # m and v of FedAdam and FedYogi; optax starts both of Yogi at 1e-6, and its m is that of -Δ.
-        start = 1e-6 if self.adaptive == "yogi" else 0.0
-        first, second = np.full_like(weights, -start), np.full_like(weights, start)
+        first, second = np.zeros_like(weights), np.zeros_like(weights)  # m and v of FedAdam and FedYogi
         steps_taken = dict.fromkeys(rows_of, 0)
         own = {client: np.zeros_like(weights) for client in rows_of}  # c_i of SCAFFOLD, or g_i of FedDyn
         shift = np.zeros_like(weights)  # h of FedDyn

@@ -64,7 +64,7 @@ def test_flags_reach_the_run(capsys, tmp_path):
     out = tmp_path / "r.json"
     flags = ["--local-epochs", "1", "--momentum", "0.5", "--weight-decay", "1e-4", "--lr-schedule", "cosine"]
     flags += ["--damped-momentum", "--uniform-weights", "--epsilon", "1e-4", "--eval-every", "2", "--chunk", "3"]
-    flags += ["--no-augment", "--source", "embedded"]
+    flags += ["--no-augment", "--source", "embedded", "--method", "FedAvgM(0.5)+FedCos(0.02)"]
     code, _, _ = fedcos(capsys, *SHORT[:-2], *flags, "--out", str(out))
     config = json.loads(out.read_text())["config"]
     assert code == 0
@@ -109,6 +109,8 @@ MISTAKES = {
     "huge batch": (["--batch-size", "99999999999999"], "batch size must be below 2**31"),
     "steps and epochs": (["--local-steps", "2", "--local-epochs", "1"], "give --local-steps or --local-epochs"),
     "a number twice": (["--method", "FedCos(0.01)", "--cos-strength", "0.5"], "the number of FedCos is given twice"),
+    "seconds without checkpoints": (["--checkpoint-seconds", "5"], "--checkpoint-seconds needs --checkpoint-dir"),
+    "option of another method": (["--method", "FedAvg", "--epsilon", "1e-4"], "--epsilon is an option of FedCos"),
     "events without a log": (["--tensorboard"], "--tensorboard needs --log-dir"),
     "huge seed": (["--seed", "99999999999"], "below 2**32"),
     "decay without its schedule": (["--lr-decay", "0.5"], "lr_decay is the number of lr_schedule exponential"),

@@ -242,6 +242,9 @@ def test_labels_read_and_print():
     assert parse("FEDPROX") == MethodSpec(Term("fedprox", 0.1))
     for label in REFERENCES:
         assert parse(label).label == label
+    for number in (0.51234567, 1e6, 123456789.0, 1e-7, 1 / 3):
+        spec = MethodSpec(Term("fedopt", number), Term("fedcos", number))
+        assert parse(spec.label) == spec
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,26 @@ def test_a_log_is_not_overwritten(folder, capsys):
     assert (folder / "log" / logs.CSV_FILE).read_bytes() == before
 
 
+def test_what_is_there_is_not_written_over(folder, tmp_path, capsys):
+    mine = tmp_path / "mine.toml"
+    mine.write_text("# by hand\nrounds = 1\n")
+    assert cli.main(["run", "--quiet", "--config", str(mine), "--out", str(tmp_path / "mine.json")]) == 2
+    assert "would write over the config" in capsys.readouterr().err
+    assert mine.read_text() == "# by hand\nrounds = 1\n"
+
+    (tmp_path / "a.toml").mkdir()
+    places = ["--out", str(tmp_path / "a.json"), "--log-dir", str(tmp_path / "log")]
+    assert cli.main([*SHORT, *FLAGS, *places]) == 2
+    assert "it is a folder" in capsys.readouterr().err
+    before = (folder / "log" / logs.CSV_FILE).read_bytes()
+    flags = [*SHORT, *FLAGS, "--seed", "4", "--checkpoint-dir", str(tmp_path / "kept")]
+    assert cli.main([*flags, "--log-dir", str(folder / "log")]) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.toml", "mine.toml"]
+    assert cli.main([*flags, "--rounds", "2"]) == 0
+    assert cli.main([*flags, "--log-dir", str(folder / "log")]) == 2
+    assert (folder / "log" / logs.CSV_FILE).read_bytes() == before
+
+
 @pytest.mark.parametrize(("evaluated", "mean"), [(range(1, 31), 25.5), (range(5, 31, 5), 27.5), ([20, 30], 30)])
 def test_the_last_ten_rounds_are_rounds(evaluated, mean):
     accuracy = np.array(evaluated) / 100

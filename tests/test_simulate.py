@@ -134,6 +134,13 @@ def test_a_state_of_other_clients_is_refused():
         run(*args, state=state)
 
 
+@pytest.mark.parametrize("method", [fedopt(1.2), with_fedcos(scaffold(), 0.2)], ids=["without FedCos", "with memories"])
+def test_a_state_of_another_method_is_refused(method):
+    state, _ = run_small(dataclasses.replace(SCHEDULE, rounds=1))
+    with pytest.raises(InputError, match="another method or model"):
+        run(KEY, method, OPTIMIZER, gaussian_data(SIZES), SOFTMAX_REGRESSION, SCHEDULE, state=state)
+
+
 def test_short_arrays_of_numbers_a_client_do_not_pass_unseen():
     """Clients beyond the array get NaN, not the last number of it."""
     args = (gaussian_data(SIZES), SOFTMAX_REGRESSION, dataclasses.replace(SCHEDULE, rounds=3))
@@ -219,6 +226,18 @@ def test_evaluation_counts_every_row_once():
         result = evaluate(jnp.zeros(1), test, lambda x, key: x, model, batch)
         assert float(result.accuracy) == pytest.approx((outputs.argmax(1) == labels).mean())
         assert float(result.loss) == pytest.approx(-log_probabilities[np.arange(103), labels].mean(), rel=1e-5)
+
+
+def test_small_floats_count_many_rows():
+    """In bfloat16 itself 256 + 1 is 256."""
+    rows = 1000
+    model = Model(init=lambda key: jnp.zeros(1), apply=lambda params, x, key: x)
+    test = Examples(jnp.eye(2)[np.zeros(rows, int)], jnp.asarray(np.arange(rows) % 10 == 0, jnp.int32))
+    assert float(evaluate(jnp.zeros(1, jnp.bfloat16), test, lambda x, key: x, model, 50).accuracy) == pytest.approx(0.9)
+
+
+def test_numpy_integers_are_whole_numbers():
+    assert Schedule(rounds=np.int64(2), batch_size=np.int32(3)).rounds == 2
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,10 @@ def test_methods_and_partitions_in_one_program(tmp_path):
         (["--grid", "lr=0.1", "--devices", "99"], "99 devices are more than"),
         (["--grid", "lr=0.1", "--checkpoint-dir", "kept"], "a sweep takes no --checkpoint-dir"),
         (["--grid", "lr=0.1", "--log-dir", "log"], "a sweep takes no --log-dir"),
+        (["--grid", "lr=0.1", "--lr", "0.2"], "lr is given twice: by --grid and by --lr"),
+        (["--grid", "lr=0.1,0.10"], "--grid lr has 0.1 more than once"),
+        (["--grid", "method=FedAvg,fedavg"], "--grid method has FedAvg more than once"),
+        (["--grid", "method=FedCos(0.1)", "--grid", "cos_strength=0.5"], "by the method and by --grid cos_strength"),
     ],
 )
 def test_mistakes_get_one_line(tmp_path, capsys, arguments, message):
@@ -88,6 +92,17 @@ def test_mistakes_get_one_line(tmp_path, capsys, arguments, message):
     assert message in error
     assert error.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_running_again_keeps_the_other_points(tmp_path):
+    sweep = ["sweep", "--out", str(tmp_path), *SHORT]
+    assert main([*sweep, "--grid", "momentum=none"]) == 0
+    assert main([*sweep, "--again", "--grid", "lr=0.02,0.1"]) == 0
+    assert main([*sweep, "--again", "--devices", "1", "--grid", "lr=0.1"]) == 0
+    assert [row["lr"] for row in rows(tmp_path)] == ["0.02", "0.1"]
+    (tmp_path / "sweep.json").write_text("{")
+    assert main([*sweep, "--grid", "lr=0.1"]) == 2
+    assert main([*sweep, "--again", "--grid", "lr=0.1"]) == 0
 
 
 def test_another_sweep_is_not_overwritten(tmp_path, capsys):

@@ -52,6 +52,12 @@ def test_against_all_pairs(x64, chunks):
     np.testing.assert_allclose(np.ravel(sums.update["a"]), mean[:2], rtol=1e-12)
 
 
+def test_the_loss_is_a_mean_whatever_the_weights_add_up_to():
+    weights = jnp.array([0.2, 0.3, 0.5])
+    losses = [measure(jnp.ones((3, 6)), scale * weights)[1].train_loss for scale in (1, 3)]
+    np.testing.assert_allclose(losses, 1.3, rtol=1e-6)
+
+
 def test_a_cohort_of_one_has_no_pairs():
     _, info = measure(jnp.ones((1, 6)), jnp.ones(1))
     for name in ("cosine_pair", "cosine_mean", "distance_pair", "distance_rms"):
