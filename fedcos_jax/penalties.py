@@ -38,7 +38,7 @@ def proximal(strength: Scalar, *, half: bool = False) -> Penalty:
 
 
 def _proximal_value(weight: Scalar, params: Params, context: LocalContext) -> Array:
-    return of_client(weight, context.client) * tree.squared_norm(tree.sub(params, context.start))
+    return of_client(weight, context.client) * tree.squared_distance(params, context.start)
 
 
 class Direction(NamedTuple):
@@ -90,12 +90,12 @@ def _cosine_value(strength: Scalar, epsilon: Scalar, params: Params, context: Lo
     # Divided through by ‖d‖, so that no product of two squared lengths can under- or overflow. Both branches of
     # each `where` must be finite: the gradient multiplies the branch not taken by zero, and 0 · inf is NaN.
     direction: Direction = context.memory
-    move = tree.sub(params, context.start)
     has_direction = direction.length > 0
     softening = jnp.sqrt(jnp.asarray(epsilon, direction.length.dtype)) / jnp.where(has_direction, direction.length, 1)
-    squared_length = tree.squared_norm(move) + jnp.square(softening)
+    squared_length = tree.squared_distance(params, context.start) + jnp.square(softening)
     defined = has_direction & (squared_length > 0) & jnp.isfinite(squared_length)
-    cos = tree.dot(move, direction.unit) * jax.lax.rsqrt(jnp.where(defined, squared_length, 1))
+    along = tree.dot(tree.sub(params, context.start), direction.unit)
+    cos = along * jax.lax.rsqrt(jnp.where(defined, squared_length, 1))
     return of_client(strength, context.client) * (1 - jnp.where(defined, cos, 1))
 
 
@@ -146,8 +146,8 @@ def dynamic(strength: Scalar) -> Penalty:
 
 
 def _dynamic_value(strength: Scalar, params: Params, context: LocalContext) -> Array:
-    move = tree.sub(params, context.start)
-    return of_client(strength, context.client) / 2 * tree.squared_norm(move) - tree.dot(move, context.own)
+    drift = tree.dot(tree.sub(params, context.start), context.own)
+    return of_client(strength, context.client) / 2 * tree.squared_distance(params, context.start) - drift
 
 
 def _dynamic_change(strength: Scalar, context: LocalContext, local: LocalMove) -> Params:

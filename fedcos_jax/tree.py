@@ -36,6 +36,23 @@ def squared_norm(a: Params) -> Array:
     return optax.tree.norm(_parts(a), squared=True)
 
 
+@jax.custom_jvp
+def squared_distance(a: Params, b: Params) -> Array:
+    """‖a - b‖², with a derivative that keeps nothing of it but a and b.
+
+    Whatever needs the difference computes it in passing. One that XLA finds to be needed twice it writes to memory
+    first, which on a CPU costs more than all the rest: so here it is b - a, and in the derivative of another b.
+    """
+    return squared_norm(sub(b, a))
+
+
+@squared_distance.defjvp
+def _squared_distance_jvp(points: tuple[Params, Params], directions: tuple[Params, Params]) -> tuple[Array, Array]:
+    a, b = points
+    difference = sub(a, jax.lax.optimization_barrier(b))
+    return squared_distance(a, b), 2 * dot(difference, sub(*directions))
+
+
 def norm(a: Params) -> Array:
     """‖a‖, without overflow or underflow of the squares."""
     parts = _parts(a)
