@@ -99,8 +99,11 @@ def memory_of_population(population: int) -> dict[str, int]:
 
 
 def in_own_process(population: int) -> dict[str, float]:
+    """`memory_of_population` of a process that finds its program compiled: compiling takes more than running it."""
     command = [sys.executable, "-m", "benchmarks.scaling", "--memory-of", str(population)]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    measure = functools.partial(subprocess.run, command, check=True, capture_output=True, text=True)
+    measure()
+    return json.loads(measure().stdout)
 
 
 def power_law_sizes(clients: int, exponent: float = 1.5, smallest: int = 10) -> np.ndarray:
