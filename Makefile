@@ -48,7 +48,7 @@ reproduce-tables: $(READY) ## the paper's tables; PROFILE=quick|short|paper, SEE
 reproduce-figures: $(READY) ## the paper's figures; likewise
 	$(BIN)/python -m experiments.reproduce figures $(CHOICE)
 
-report: $(READY) ## results/PROFILE/report.html anew from the runs there are
+report: $(READY) ## pages, figures and results/PROFILE/report.html anew from the runs there are
 	$(BIN)/python -m experiments.reproduce report --profile $(PROFILE)
 
 bench: $(READY) ## what FedCos and augmentation cost, a round beside this machine's own limit, and where the rest goes

@@ -71,27 +71,31 @@ def compare(table: Table, profile: str, folder: Path, value: str) -> dict[str, l
 
 
 def _column(table: Table, profile: str, folder: Path, setting: str, value: str) -> dict[str, Entry]:
-    paper, ours = {}, {}
-    for method in table.methods:
-        number = table.paper_number(setting, method, value)
-        if number is not None:
-            paper[method] = Number(number)
-        found = [result[value] for result in stored(table, profile, folder, setting, method)]
-        if found:
-            ours[method] = Number(float(np.mean(found)), float(np.std(found, ddof=1)) if len(found) > 1 else None)
-    paper, ours = _judged(paper), _judged(ours)
+    printed = {method: table.paper_number(setting, method, value) for method in table.methods}
+    paper = _judged({method: {0: number} for method, number in printed.items() if number is not None})
+    found = {method: stored(table, profile, folder, setting, method) for method in table.methods}
+    ours = _judged({method: {r["seed"]: r[value] for r in results} for method, results in found.items() if results})
     return {method: Entry(paper.get(method), ours.get(method)) for method in table.methods}
 
 
-def _judged(numbers: dict[str, Number]) -> dict[str, Number]:
-    """The numbers of a column with their gains, the best one marked."""
-    best = max((number.mean for number in numbers.values()), default=None)
+def _judged(column: dict[str, dict[int, float]]) -> dict[str, Number]:
+    """The numbers of a column, by method and seed, as they are shown: with their gains, the best one marked."""
+    means = {method: float(np.mean(list(seeds.values()))) for method, seeds in column.items()}
+    best = max(means.values(), default=None)
     judged = {}
-    for method, number in numbers.items():
-        plain = numbers.get(without_fedcos(method) or "")
-        gain = None if plain is None else number.mean - plain.mean
-        judged[method] = number._replace(gain=gain, best=len(numbers) > 1 and number.mean == best)
+    for method, seeds in column.items():
+        deviation = float(np.std(list(seeds.values()), ddof=1)) if len(seeds) > 1 else None
+        marked = len(means) > 1 and means[method] == best
+        judged[method] = Number(
+            means[method], deviation, _gain(seeds, column.get(without_fedcos(method) or "", {})), marked
+        )
     return judged
+
+
+def _gain(enhanced: dict[int, float], plain: dict[int, float]) -> float | None:
+    """Mean difference over the seeds that both have."""
+    common = sorted(enhanced.keys() & plain.keys())
+    return float(np.mean([enhanced[seed] - plain[seed] for seed in common])) if common else None
 
 
 def without_fedcos(method: str) -> str | None:

@@ -36,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "what",
         choices=[*GROUPS, *TABLES, *FIGURES],
-        help="a table, a figure, all of a kind, or only the report",
+        help="a table, a figure, all of a kind, or only the report, with the pages and figures of what has been run",
     )
     parser.add_argument(
         "--profile",
@@ -80,6 +80,8 @@ def reproduce(options: argparse.Namespace) -> None:
     chosen = [name for name in named if name in options.only or not options.only]
     reproduce_tables([TABLES[name] for name in chosen if name in TABLES], options)
     reproduce_figures([FIGURES[name] for name in chosen if name in FIGURES], options)
+    if options.what == "report":
+        show_stored(options)
     write_report(options)
 
 
@@ -100,15 +102,15 @@ def reproduce_tables(tables: Sequence[Table], options: argparse.Namespace) -> No
         )
         run_with(options, chosen)
         if chosen:
+            print(markdown.render(table, options.profile, options.results_dir))
             write_pages(table, options)
 
 
 def write_pages(table: Table, options: argparse.Namespace) -> None:
     path = options.results_dir / options.profile / f"{table.name}.md"
-    text = markdown.render(table, options.profile, options.results_dir)
-    results.write_text(path, text)
+    results.write_text(path, markdown.render(table, options.profile, options.results_dir))
     results.write_text(path.with_suffix(".tex"), latex.render(table, options.profile, options.results_dir))
-    print(f"{text}\nWritten to {path} and {path.with_suffix('.tex').name}; its cells are in {path.with_suffix('')}.")
+    print(f"Written to {path} and {path.with_suffix('.tex').name}; its cells are in {path.with_suffix('')}.")
 
 
 def reproduce_figures(figures: Sequence[Figure], options: argparse.Namespace) -> None:
@@ -135,6 +137,16 @@ def draw(figure: Figure, options: argparse.Namespace) -> None:
     caption = figure.caption(options.profile, options.results_dir)
     results.write_bytes(path, as_png(compose(panels, figure.columns, caption)))
     print(f"{figure.title}: {path}")
+
+
+def show_stored(options: argparse.Namespace) -> None:
+    """Writes the pages of every table, and draws every figure, that has results; nothing is run."""
+    for table in TABLES.values():
+        if (options.results_dir / options.profile / table.name).is_dir():
+            write_pages(table, options)
+    for figure in FIGURES.values():
+        if figure.runs and figure.panels(options.profile, options.results_dir):
+            draw(figure, options)
 
 
 def write_report(options: argparse.Namespace) -> None:

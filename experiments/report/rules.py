@@ -30,41 +30,41 @@ class Case(NamedTuple):
 
 
 class Source(Protocol):
-    """Where numbers come from; None for one that is not there."""
+    """Where numbers come from: accuracies by seed, and measures over all seeds, None for one that is not there."""
 
-    def accuracy(self, table: Table, setting: str, method: str, value: str) -> float | None: ...
+    def accuracies(self, table: Table, setting: str, method: str, value: str) -> dict[int, float]: ...
     def tail(self, table: Table, setting: str, method: str, column: str) -> float | None: ...
     def factor(self, table: Table, setting: str, baseline: str) -> float | None: ...
 
 
 class Ours(NamedTuple):
-    """The results on disk, means over seeds."""
+    """The results on disk."""
 
     profile: str
     folder: Path
 
-    def accuracy(self, table: Table, setting: str, method: str, value: str) -> float | None:
-        found = [result[value] for result in stored(table, self.profile, self.folder, setting, method)]
-        return float(np.mean(found)) if found else None
+    def accuracies(self, table: Table, setting: str, method: str, value: str) -> dict[int, float]:
+        found = stored(table, self.profile, self.folder, setting, method)
+        return {result["seed"]: result[value] for result in found}
 
     def tail(self, table: Table, setting: str, method: str, column: str) -> float | None:
         """Mean of a column of the history over the last rounds."""
         found = [
             result["history"][column][-TAIL:] for result in stored(table, self.profile, self.folder, setting, method)
         ]
-        return float(np.mean(found)) if found else None
+        return _mean(found)
 
     def factor(self, table: Table, setting: str, baseline: str) -> float | None:
         """How many times fewer rounds FedCos needs; 0 if a run of it never gets there."""
-        found = [s.factor or 0.0 for s in efficiency.savings(table, self.profile, self.folder, setting, baseline)]
-        return float(np.mean(found)) if found else None
+        return _mean([s.factor or 0.0 for s in efficiency.savings(table, self.profile, self.folder, setting, baseline)])
 
 
 class Paper:
-    """The numbers that the paper prints."""
+    """The numbers that the paper prints, as of one seed."""
 
-    def accuracy(self, table: Table, setting: str, method: str, value: str) -> float | None:
-        return table.paper_number(setting, method, value)
+    def accuracies(self, table: Table, setting: str, method: str, value: str) -> dict[int, float]:
+        number = table.paper_number(setting, method, value)
+        return {} if number is None else {0: number}
 
     def tail(self, table: Table, setting: str, method: str, column: str) -> float | None:
         return None
@@ -74,6 +74,16 @@ class Paper:
 
 
 Rule = Callable[[Source], Iterator[Case]]
+
+
+def _mean(found: Sequence) -> float | None:
+    return float(np.mean(found)) if found else None
+
+
+def _means(*methods: dict[int, float]) -> list[float | None]:
+    """Of each method over the seeds that all have, so that they are compared on the same ground."""
+    common = sorted(set.intersection(*map(set, methods)))
+    return [_mean([seeds[seed] for seed in common]) for seeds in methods]
 
 
 def order(
@@ -89,7 +99,7 @@ def _order(table, better, worse, margin, settings, source: Source) -> Iterator[C
             where = table.settings[setting].heading + (f", {VALUES[value]}" if len(table.values) > 1 else "")
             for high in better:
                 for low in worse:
-                    numbers = [source.accuracy(table, setting, method, value) for method in (high, low)]
+                    numbers = _means(*(source.accuracies(table, setting, method, value) for method in (high, low)))
                     gap = f" by {margin:g} or more" if margin else ""
                     yield _case(
                         where,
@@ -115,7 +125,8 @@ def gain_grows(table: Table, method: str, more: str, less: str) -> Rule:
 
 def _gain_grows(table, method, more, less, source: Source) -> Iterator[Case]:
     def gain(setting: str) -> float | None:
-        ours, plain = (source.accuracy(table, setting, name, table.values[0]) for name in (method, "FedAvg"))
+        both = (source.accuracies(table, setting, name, table.values[0]) for name in (method, "FedAvg"))
+        ours, plain = _means(*both)
         return None if ours is None or plain is None else ours - plain
 
     headings = [table.settings[name].heading for name in (more, less)]
@@ -131,7 +142,7 @@ def close(table: Table, methods: Sequence[str], other: str, *, within: float) ->
 def _close(table, methods, other, within, source: Source) -> Iterator[Case]:
     for setting in table.settings:
         for method in methods:
-            numbers = [source.accuracy(table, setting, name, "last10_accuracy") for name in (method, other)]
+            numbers = _means(*(source.accuracies(table, setting, name, "last10_accuracy") for name in (method, other)))
             statement = f"{method} within {within:g} points of {other}, mean of the last ten rounds"
             yield _case(
                 table.settings[setting].heading, statement, numbers, lambda a, b: within - abs(a - b) + ROUNDING
@@ -183,7 +194,10 @@ def _as_in_the_paper(tables, within, source: Source) -> Iterator[Case]:
                     yield _case(
                         f"{table.title}: {column.heading}",
                         f"{method}, {VALUES[ours]}: within {within:g} of the paper{theirs}",
-                        [source.accuracy(table, setting, method, ours), table.paper_number(setting, method, value)],
+                        [
+                            *_means(source.accuracies(table, setting, method, ours)),
+                            table.paper_number(setting, method, value),
+                        ],
                         lambda a, b: within - abs(a - b) + ROUNDING,
                     )
 

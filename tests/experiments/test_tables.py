@@ -131,6 +131,15 @@ def test_numbers_stand_beside_the_papers(folder):
     assert (elsewhere.paper.mean, elsewhere.ours, elsewhere.difference) == (50.61, None, None)
 
 
+def test_gains_are_of_the_seeds_that_both_have(folder):
+    (folder / "paper" / "table4" / "cifar10-0.1_fedavg_seed0.json").unlink()
+    rows = compare(TABLES["table4"], "paper", folder, "last_accuracy")
+    assert (rows["FedAvg"][0].ours.mean, rows["FedCos(0.02)"][0].ours.mean) == (49, 53)
+    assert rows["FedCos(0.02)"][0].ours.gain == 52 - 49
+    (folder / "paper" / "table4" / "cifar10-0.1_fedavg_seed1.json").unlink()
+    assert compare(TABLES["table4"], "paper", folder, "last_accuracy")["FedCos(0.02)"][0].ours.gain is None
+
+
 def test_markdown_shows_every_value_and_the_best(folder):
     page = markdown.render(TABLES["table4"], "paper", folder)
     shown = ["best round", "last round", "mean of the last ten rounds"]
