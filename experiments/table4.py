@@ -4,8 +4,9 @@ Command: `python -m experiments.reproduce table4 [--profile short|paper --data-d
 seconds on 2 idle CPU cores, compilation included.
 
 Paper, best of 250 rounds: FedAvg 49.91, 51.44, 82.69, 83.29 (CIFAR10 10%, 20%, FMNIST 10%, 20%), FedCos(0.05) 59.36,
-61.80, 85.69, 86.74. Ours at the paper's schedule (seed 0): FedAvg 50.12, not run, 82.43, 83.45, FedCos(0.05) 58.17, not
-run, 84.98, 86.53; on FMNIST none of the eight cells is more than 0.71 from the paper. The quick profile's stand-ins
+61.80, 85.69, 86.74. Ours at the paper's schedule, CIFAR10 with seed 0, FMNIST with three seeds (80 and 157 seconds a
+cell on one core of a Zen 5): FedAvg 50.12, not run, 82.57 ± 0.12, 83.19 ± 0.36, FedCos(0.05) 58.17, not run, 85.29 ±
+0.30, 86.50 ± 0.23; on FMNIST none of the eight means is more than 0.72 from the paper. The quick profile's stand-ins
 (seed 0): FedCos(0.05) +10.6, +8.3, +1.7, +2.8 on FedAvg. Its learning rate is the smaller of the two tried with the
 CNN; at 0.1 the best round gained 6.4 (10%).
 
@@ -13,11 +14,12 @@ The caption says CNN. The CIFAR10 half is the CNN of Table I; the FMNIST half co
 the authors' command for it names.
 
 Accuracy swings by several points from round to round, so the mean of the last ten rounds is shown beside the last. At
-10% its standard deviation over our last hundred rounds is 3.2 to 3.9, and a column swings as one, because its methods
-share their cohorts: changes from round to round correlate by 0.63 to 0.99 on FMNIST and by 0.83 on CIFAR10. So the
-paper's last round is one draw for a whole column: at 10% it is above our means of ten in every row run, by 1.6 to 3.8,
-as our own last round on FMNIST is by 2.6 to 4.3. At 20%, where the deviation is 1.6 to 2.0, it is 1.2 above to
-1.0 below.
+10% its standard deviation over our last hundred rounds is 3.2 to 3.9 (seed 0), and a column swings as one, because its
+methods share their cohorts: changes from round to round correlate by 0.63 to 0.99 on FMNIST and by 0.83 on CIFAR10. So
+the paper's last round is one draw for a whole column. At 10% it is above our means of ten in every row run, by 2.2 to
+4.6; at 20% it is 0.2 above for FedAvg, 0.1 below for FedProx, 1.9 above for FedCos. Our own last rounds of three seeds
+deviate by 2.5 to 4.0 (10%) and 1.6 to 1.9 (20%), and the paper's is 0.7 to 1.1 such deviations above their mean at 10%,
+at 20% 0.8 and 1.0 below for FedAvg and FedProx, 0.8 and 1.1 above for FedCos. That is not far for one draw.
 """
 
 from dataclasses import replace
