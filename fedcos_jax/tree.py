@@ -41,7 +41,7 @@ def squared_distance(a: Params, b: Params) -> Array:
     """‖a - b‖², with a derivative that keeps nothing of it but a and b.
 
     Whatever needs the difference computes it in passing. One that XLA finds to be needed twice it writes to memory
-    first, which on a CPU costs more than all the rest: so here it is b - a, and in the derivative of another b.
+    first, which on a CPU costs more than all the rest: so here it is b - a, and in the derivative b has a barrier.
     """
     return squared_norm(sub(b, a))
 
