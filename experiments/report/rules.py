@@ -35,6 +35,7 @@ class Source(Protocol):
     def accuracies(self, table: Table, setting: str, method: str, value: str) -> dict[int, float]: ...
     def tail(self, table: Table, setting: str, method: str, column: str) -> float | None: ...
     def factor(self, table: Table, setting: str, baseline: str) -> float | None: ...
+    def swing(self, table: Table, setting: str, method: str) -> float | None: ...
 
 
 class Ours(NamedTuple):
@@ -58,6 +59,13 @@ class Ours(NamedTuple):
         """How many times fewer rounds FedCos needs; 0 if a run of it never gets there."""
         return _mean([s.factor or 0.0 for s in efficiency.savings(table, self.profile, self.folder, setting, baseline)])
 
+    def swing(self, table: Table, setting: str, method: str) -> float | None:
+        """How far the accuracy of one of the last rounds deviates from their mean, pooled over the seeds."""
+        histories = [result["history"] for result in stored(table, self.profile, self.folder, setting, method)]
+        ends = [np.asarray(h["accuracy"])[np.asarray(h["round"]) > h["round"][-1] - TAIL] for h in histories]
+        variance = _mean([np.var(end, ddof=1) for end in ends if len(end) == TAIL])
+        return None if variance is None else float(np.sqrt(variance))
+
 
 class Paper:
     """The numbers that the paper prints, as of one seed."""
@@ -70,6 +78,9 @@ class Paper:
         return None
 
     def factor(self, table: Table, setting: str, baseline: str) -> float | None:
+        return None
+
+    def swing(self, table: Table, setting: str, method: str) -> float | None:
         return None
 
 
@@ -178,7 +189,8 @@ def _measured(table, setting, high, low, columns, source: Source) -> Iterator[Ca
 def as_in_the_paper(tables: Sequence[Table], *, within: float) -> Rule:
     """Every accuracy that the paper gives is met within so many points.
 
-    Its last round across devices, by the mean of our last ten: there one round is as good as drawn.
+    Its last round across devices, by the mean of our last ten: there one round is as good as drawn, and how far one of
+    ours deviates is said beside.
     """
     return partial(_as_in_the_paper, tables, within)
 
@@ -191,7 +203,7 @@ def _as_in_the_paper(tables, within, source: Source) -> Iterator[Case]:
                     steady = table.cross_device and value == "last_accuracy"
                     ours = "last10_accuracy" if steady else value
                     theirs = f"'s {VALUES[value]}" if steady else ""
-                    yield _case(
+                    case = _case(
                         f"{table.title}: {column.heading}",
                         f"{method}, {VALUES[ours]}: within {within:g} of the paper{theirs}",
                         [
@@ -200,6 +212,8 @@ def _as_in_the_paper(tables, within, source: Source) -> Iterator[Case]:
                         ],
                         lambda a, b: within - abs(a - b) + ROUNDING,
                     )
+                    swing = source.swing(table, setting, method) if steady else None
+                    yield case._replace(numbers=f"{case.numbers}, our rounds ± {swing:.1f}") if swing else case
 
 
 def nearer_the_optimum(source: Source) -> Iterator[Case]:

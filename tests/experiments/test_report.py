@@ -97,6 +97,27 @@ def test_across_devices_the_mean_of_ten_rounds_meets_the_paper_s_last():
         assert judge(claim, Swinging(), schedule_of_paper=True).held == held
 
 
+def test_beside_a_last_round_across_devices_stands_how_far_ours_deviate(tmp_path):
+    """The last ten of rounds that are 20 and 30 in turn deviate by 5 from 25, or √(250/9) = 5.27 as a sample."""
+    history = {"round": list(range(1, 21)), "accuracy": [20.0, 30.0] * 10}
+    fabricated.write(tmp_path, table4.TABLE, "paper", "fmnist-0.1", "FedAvg", 79.68, history=history)
+    fabricated.write(
+        tmp_path,
+        table5.TABLE,
+        "paper",
+        "shakespeare-0.1",
+        "FedAvg",
+        37.46,
+        history={"round": [5, 10, 15, 20], "accuracy": [10.0, 20.0, 30.0, 40.0]},
+    )
+    rule = rules.as_in_the_paper([table4.TABLE, table5.TABLE], within=1.5)
+    numbers = [case.numbers for case in rule(rules.Ours("paper", tmp_path)) if case.holds is not None]
+    best, last, every_fifth_round = numbers
+    assert best == "79.68 against 82.69"
+    assert last == "79.68 against 79.68, our rounds ± 5.3"
+    assert every_fifth_round == "37.46 against 37.46"
+
+
 def test_equality_is_not_above_but_within(tmp_path):
     for method in ("FedAvg", "FedCos(0.02)"):
         fabricated.write(tmp_path, table2.TABLE, "paper", "iid", method, 88.04)
