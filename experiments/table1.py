@@ -9,14 +9,14 @@ paper's schedule (seed 0; 18 minutes a cell on one core of a Zen 5): FedAvg 46.4
 (FedProx+FedCos, FedCos(0.01)). Totally non-IID gains and losses are the paper's (FedCos(0.02) 5.1 above FedAvg against
 5.2, FedProx 5.6 below against 4.8), but the level of all three is 3 to 4 points lower.
 
-Local momentum 0.5, the default of an option that the authors' released code no longer uses, alone is not the cause: with it
-(`--set momentum=0.5`) FedAvg ends at 49.67 and FedCos(0.02) at 53.95, 0.1 above and 0.9 below the paper, but FedProx at
-42.28 and FedAvgM at 50.31, 2.5 below and 2.0 above; and IID, where we are within 0.4 of the paper without it, FedAvg
-ends at 72.02, 3.2 above. Nor is it any of these: the seed (45.00 with another one); twice as many rounds of half the
-local steps (`--set local_steps=200 rounds=198`), with which FedAvg ends at 49.08, but FedCos(0.02) at 56.71, 1.9 above
-the paper; the number of dense layers, two in the paper's text and three in the authors' code: with two (`--set
-model=cnn_two_dense`) FedAvg ends at 48.83, but at 71.56 where clients are IID, 2.8 above the paper. Nor is it which
-classes share a client: with random pairs (`--set partition=shards2`) FedAvg ends at 45.16.
+Local momentum 0.5, the default of an option that the authors' released code no longer uses, alone is not the cause:
+with it (`--set momentum=0.5`) FedAvg ends at 49.67 and FedCos(0.02) at 53.95, 0.1 above and 0.9 below the paper, but
+FedProx at 42.28 and FedAvgM at 50.31, 2.5 below and 2.0 above; and IID, where we are within 0.4 of the paper without
+it, FedAvg ends at 72.02, 3.2 above. Nor is it any of these: the seed (45.00 with another one); twice as many rounds of
+half the local steps (`--set local_steps=200 rounds=198`), with which FedAvg ends at 49.08, but FedCos(0.02) at 56.71,
+1.9 above the paper; the number of dense layers, two in the paper's text and three in the authors' code: with two
+(`--set model=cnn_two_dense`) FedAvg ends at 48.83, but at 71.56 where clients are IID, 2.8 above the paper. Nor is it
+which classes share a client: with random pairs (`--set partition=shards2`) FedAvg ends at 45.16.
 
 The quick profile's stand-in (seed 0): FedCos(0.02) +3.3, +3.9, +2.5, +0.3 on FedAvg. Its learning rate is the one of
 two tried that shows a gain in both columns looked at: 0.1 gave +6.1 totally non-IID and +0.3 at 90%.
