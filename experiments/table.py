@@ -47,6 +47,8 @@ class Profile(NamedTuple):
     """What was chosen and why, for the readers of its numbers."""
     stand_ins: Mapping[str, str] = MappingProxyType({})
     """The paper's dataset or model -> what takes its place."""
+    changes: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    """Setting -> the Config fields that its cells have of their own in this profile only."""
 
 
 class Table(NamedTuple):
@@ -71,6 +73,11 @@ class Table(NamedTuple):
         """Whether only some of the clients take part in a round, so that accuracy swings from round to round."""
         return any("fraction" in setting.changes for setting in self.settings.values())
 
+    @property
+    def replays(self) -> bool:
+        """Whether the paper's own cohorts are known, so that one round can be compared with the same of the paper."""
+        return self.profiles["paper"].config.replay is not None
+
     def paper_number(self, setting: str, method: str, value: str) -> float | None:
         """The paper's number; None where it does not give it."""
         if value not in self.values or method not in self.paper:
@@ -80,8 +87,8 @@ class Table(NamedTuple):
 
     def config(self, profile: str, setting: str, **changes: Any) -> Config:
         """What a cell runs; `changes` are its method and seed, and what a variant has of its own."""
-        common, _, stand_ins = self.profiles[profile]
-        paper = dataclasses.replace(common, **self.settings[setting].changes)
+        common, _, stand_ins, own = self.profiles[profile]
+        paper = dataclasses.replace(common, **self.settings[setting].changes, **own.get(setting, {}))
         names = {
             field: stand_ins.get(name, name) for field, name in (("dataset", paper.dataset), ("model", paper.model))
         }
@@ -208,7 +215,9 @@ def _store(cell: Cell, folder: Path, result: Result) -> None:
 def _check(cell: Cell, path: Path) -> None:
     """A stored result must be of this very run."""
     wanted = {name: value for name, value in dataclasses.asdict(cell.config).items() if name not in SAME_NUMBERS}
-    differing = settings.differences(results.read(path)["config"], wanted)
+    # A setting that came after the result was at its default then.
+    had = dataclasses.asdict(Config()) | results.read(path)["config"]
+    differing = settings.differences(had, wanted)
     require(not differing, f"{path} was run with {differing}: move it away, or run it --again")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import numpy as np
 
-from fedcos_jax import data, methods, models, optimizers, partition, settings
+from fedcos_jax import data, methods, models, optimizers, partition, replay, settings
 from fedcos_jax.errors import require, require_known
 from fedcos_jax.partition import Ownership
 from fedcos_jax.schedule import Schedule, fraction_of
@@ -41,6 +41,9 @@ class Config:
     partition: str = setting("sorted", "scene", "who owns which rows: sorted, mixed90, iid, shards2, dirichlet0.3, ...")
     clients: int = setting(7, "scene", "number of clients; the natural partition brings its own")
     fraction: float = setting(1.0, "scene", "share of the clients in a round, in (0, 1]")
+    replay: int | None = setting(
+        None, "scene", "initial parameters, shards and cohorts as the authors' code draws them from this seed (111)"
+    )
     augment: bool = setting(
         True, "scene", "random crops and flips of training images where a dataset has them (default: on)"
     )
@@ -91,9 +94,21 @@ class Config:
         dataset = data.load(self.dataset, source, data_dir)
         return dataset if self.augment else dataset.unaugmented()
 
-    def ownership(self, dataset: data.Dataset) -> Ownership:
-        """Who owns which rows."""
-        return partition.build(self.partition, dataset.train.y, self.clients, self.seed, dataset.groups)
+    def draws(self, dataset: data.Dataset) -> tuple[Ownership, np.ndarray | None]:
+        """Who owns which rows, and who takes part in which round, [rounds, cohort], or None if the key decides it."""
+        if self.replay is None:
+            return partition.build(self.partition, dataset.train.y, self.clients, self.seed, dataset.groups), None
+        generator = replay.generator(self.replay)
+        ownership = replay.ownership(generator, self.partition, dataset.train.y, self.clients, dataset.groups)
+        cohort = fraction_of(ownership.num_clients, self.fraction)
+        return ownership, replay.cohorts(generator, ownership.num_clients, cohort, self.rounds)
+
+    def architecture(self, dataset: data.Dataset) -> models.Model:
+        """The model."""
+        model = models.build(self.model, dataset.input_shape, dataset.classes, dataset.input_dtype)
+        if self.replay is None:
+            return model
+        return replay.started(model, self.replay, replay.WORDS_BEFORE.get(self.dataset, 0))
 
     def schedule(self, num_clients: int) -> Schedule:
         """The shapes of the run."""
@@ -154,11 +169,11 @@ def prepare(
     spec = methods.parse(config.method)
     method, optimizer = build(spec, config.options), config.optimizer()
     dataset = config.load(data_dir, source)
-    model = models.build(config.model, dataset.input_shape, dataset.classes, dataset.input_dtype)
-    ownership = config.ownership(dataset)
+    model = config.architecture(dataset)
+    ownership, cohorts = config.draws(dataset)
     schedule = config.schedule(ownership.num_clients)
     config = dataclasses.replace(config, method=spec.label, clients=ownership.num_clients)
-    federated = data.federate(dataset, ownership)
+    federated = data.federate(dataset, ownership, cohorts)
     schedule.shapes(federated, model)
     return Experiment(config, method, optimizer, federated, model, schedule)
 
@@ -205,23 +220,24 @@ def run_together(
         build: as in `prepare`; gives all their methods one structure.
         chunk: as in `sweep`.
     """
-    owners: dict[tuple[str, int], Ownership] = {}
+    drawn: dict[tuple[str, int], tuple[Ownership, np.ndarray | None]] = {}
     for config in configs:
-        owner = (config.partition, config.seed)
-        if owner not in owners:
-            owners[owner] = config.ownership(dataset)
+        scene = (config.partition, config.seed)
+        if scene not in drawn:
+            drawn[scene] = config.draws(dataset)
 
     def trial(config: Config) -> Trial:
-        owner = owners[config.partition, config.seed]
+        owner, _ = drawn[config.partition, config.seed]
         method = build(methods.parse(config.method), config.options)
         return Trial(jax.random.key(config.seed), method, config.optimizer(), owner.indices, owner.offsets)
 
     first = configs[0]
-    ownership = owners[first.partition, first.seed]
-    model = models.build(first.model, dataset.input_shape, dataset.classes, dataset.input_dtype)
+    ownership, cohorts = drawn[first.partition, first.seed]
+    model = first.architecture(dataset)
     schedule = first.schedule(ownership.num_clients)
     points = [{"config": config} for config in configs]
-    for block in in_blocks(trial, points, data.federate(dataset, ownership), model, schedule, chunk=chunk):
+    federated = data.federate(dataset, ownership, cohorts)
+    for block in in_blocks(trial, points, federated, model, schedule, chunk=chunk):
         yield [jax.tree.map(lambda leaf, row=row: leaf[row], block) for row in range(len(block.evaluated))]
 
 

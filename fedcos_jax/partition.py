@@ -6,7 +6,7 @@ A partition is named by a word and, where it has one, a number: `iid`, `sorted`,
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -71,15 +71,22 @@ def mixed(labels: np.ndarray, clients: int, rng: np.random.Generator, share: flo
     return Ownership.of([np.concatenate(pieces) for pieces in zip(own, common, strict=True)])
 
 
-def shards(labels: np.ndarray, clients: int, rng: np.random.Generator, per_client: int) -> Ownership:
+def _deal(rng: np.random.Generator, clients: int, per_client: int) -> np.ndarray:
+    """The shards of each client, [clients, per_client]."""
+    return rng.permutation(clients * per_client).reshape(clients, per_client)
+
+
+def shards(
+    labels: np.ndarray, clients: int, rng: Any, per_client: int, deal: Callable[[Any, int, int], np.ndarray] = _deal
+) -> Ownership:
     """Rows sorted by label and cut into `per_client` shards a client, dealt out at random without replacement."""
     _check_counts(labels, clients)
     require(per_client >= 1, f"shards a client must be at least 1, got {per_client}")
     count = clients * per_client
     require(count <= len(labels), f"{count} shards are more than the {len(labels)} rows")
     pieces = np.array_split(_sorted_rows(labels), count)
-    dealt = rng.permutation(count).reshape(clients, per_client)
-    return Ownership.of([np.concatenate([pieces[shard] for shard in hand]) for hand in dealt])
+    hands = deal(rng, clients, per_client)
+    return Ownership.of([np.concatenate([pieces[shard] for shard in hand]) for hand in hands])
 
 
 def dirichlet(labels: np.ndarray, clients: int, rng: np.random.Generator, alpha: float) -> Ownership:
@@ -149,7 +156,7 @@ def build(name: str, labels: np.ndarray, clients: int, seed: int, groups: np.nda
         groups: the dataset's own client of each row, [rows], for `natural`.
     """
     require(0 <= seed < 2**32, f"the seed must be at least 0 and below 2**32, got {seed}")
-    entry, number = _parse(name)
+    entry, number = parse(name)
     if entry.build is None:
         if groups is None:
             raise InputError("this dataset has no clients of its own; choose another partition than 'natural'")
@@ -158,7 +165,8 @@ def build(name: str, labels: np.ndarray, clients: int, seed: int, groups: np.nda
     return entry.build(labels, clients, np.random.default_rng(seed), *arguments)
 
 
-def _parse(name: str) -> tuple[PartitionEntry, float | None]:
+def parse(name: str) -> tuple[PartitionEntry, float | None]:
+    """The entry that a name like `shards2` means, and the number behind it."""
     match = re.fullmatch(r"([a-z]+)([0-9.]*)", name)
     word, digits = match.groups() if match else (name, "")
     require_known(word, PARTITIONS, "partition")

@@ -87,8 +87,12 @@ class Schedule:
     def shapes(self, data: FederatedData, model: Model) -> Shapes:
         """The shapes of a round."""
         population = data.num_clients
-        cohort = self.cohort or population
+        cohort = self.cohort or (population if data.cohorts is None else data.cohorts.shape[1])
         require(cohort <= population, f"{cohort} clients a round are more than the {population} there are")
+        if data.cohorts is not None:
+            rounds, size = data.cohorts.shape
+            require(cohort == size, f"the schedule has {cohort} clients a round, the cohorts given {size}")
+            require(self.rounds <= rounds, f"the schedule has {self.rounds} rounds, but cohorts are given for {rounds}")
         available = jax.local_device_count()
         require((self.devices or 1) <= available, f"{self.devices} devices are more than the {available} there are")
         devices = min(self.devices or available, cohort)

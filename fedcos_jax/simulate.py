@@ -73,8 +73,7 @@ def one_round(
     shapes: Shapes,
 ) -> tuple[RoundState, RoundInfo]:
     """One pass of Algorithm 1: choose the cohort S, train it, aggregate, update the direction."""
-    cohort_key = jax.random.split(state.key, 3)[0]
-    cohort = sampling.cohort(jax.random.fold_in(cohort_key, state.round), data.num_clients, shapes.cohort)
+    cohort = _chosen(state, data, shapes.cohort)
     sizes = data.size_of(cohort)
     num_steps = shapes.num_steps(sizes)
     steps_taken = state.steps_taken[cohort]
@@ -100,6 +99,14 @@ def one_round(
         steps_taken=state.steps_taken.at[cohort].set(steps_taken + num_steps),
     )
     return next_state, round_info(sums, global_move, shapes.cohort)
+
+
+def _chosen(state: RoundState, data: FederatedData, size: int) -> Array:
+    """The cohort S of this round, [size]: the one given, or one drawn."""
+    if data.cohorts is not None:
+        return data.cohorts[state.round]
+    cohort_key = jax.random.split(state.key, 3)[0]
+    return sampling.cohort(jax.random.fold_in(cohort_key, state.round), data.num_clients, size)
 
 
 def evaluate(

@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> None:
     folder = Path(files.out or "sweep")
     points = grid(**axes)
     dataset = config.load(files.data_dir, files.source)
-    config = dataclasses.replace(config, clients=at_point(config, points[0]).ownership(dataset).num_clients)
+    config = dataclasses.replace(config, clients=at_point(config, points[0]).draws(dataset)[0].num_clients)
     kept = read_points(folder, config, list(axes), again=options.again)
     open_points = [point for point in points if options.again or key_of(point) not in kept]
     configs = [at_point(config, point) for point in open_points]

@@ -107,6 +107,8 @@ class FederatedData(NamedTuple):
     offsets: Array
     preprocess: Callable[[Array, Array | None], Array]
     """(stored inputs, key) -> model inputs; the key is None at evaluation."""
+    cohorts: Array | None = None
+    """Who takes part in each round, [rounds, cohort]; None: drawn from the run's key."""
 
     @property
     def num_clients(self) -> int:

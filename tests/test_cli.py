@@ -85,6 +85,7 @@ MISTAKES = {
         "lstm takes symbols, not inputs of shape 60 and type float32 (those fit: mlp)",
     ),
     "unknown partition": (["--partition", "sort"], "unknown partition"),
+    "replay of another partition": (["--replay", "111", "--partition", "iid"], "only shards2, sorted, natural can be"),
     "unknown schedule": (["--lr-schedule", "linear"], "one of: constant, exponential, cosine"),
     "fraction above one": (["--fraction", "1.5"], "must lie in (0, 1], got 1.5"),
     "fraction zero": (["--fraction", "0"], "must lie in (0, 1], got 0"),

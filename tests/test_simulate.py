@@ -11,7 +11,19 @@ import pytest
 from jax.tree_util import Partial
 from problems import SOFTMAX_REGRESSION, gaussian_data
 
-from fedcos_jax import Model, Schedule, client_sgd, fedcos, feddyn, fedopt, run, scaffold, simulate, with_fedcos
+from fedcos_jax import (
+    Model,
+    Schedule,
+    client_sgd,
+    fedcos,
+    feddyn,
+    fedopt,
+    run,
+    sampling,
+    scaffold,
+    simulate,
+    with_fedcos,
+)
 from fedcos_jax.errors import InputError
 from fedcos_jax.schedule import fraction_of
 from fedcos_jax.simulate import _compiled_segment, compile_rounds, evaluate, init_state
@@ -253,6 +265,37 @@ def test_numpy_integers_are_whole_numbers():
 def test_bad_schedules(changes, message):
     with pytest.raises(InputError, match=message):
         run_small(dataclasses.replace(SCHEDULE, **changes))
+
+
+def drawn_cohorts(rounds):
+    """Those that a run from KEY draws by itself."""
+    run_key = jax.random.split(KEY)[1]
+    cohort_key = jax.random.split(run_key, 3)[0]
+    return jnp.stack([sampling.cohort(jax.random.fold_in(cohort_key, r), len(SIZES), 4) for r in range(rounds)])
+
+
+def test_given_cohorts_take_the_place_of_drawn_ones():
+    data = gaussian_data(SIZES)._replace(cohorts=drawn_cohorts(SCHEDULE.rounds))
+    drawn, given = run_small(), run(KEY, METHOD, OPTIMIZER, data, SOFTMAX_REGRESSION, SCHEDULE)
+    assert_same((given[0].params, given[1]), (drawn[0].params, drawn[1]))
+    others = data._replace(cohorts=(data.cohorts + 1) % len(SIZES))
+    state, _ = run(KEY, METHOD, OPTIMIZER, others, SOFTMAX_REGRESSION, SCHEDULE)
+    turns = np.bincount(np.asarray(others.cohorts).ravel(), minlength=len(SIZES))
+    assert state.steps_taken.tolist() == (turns * SCHEDULE.local_steps).tolist()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rounds": 8}, "the schedule has 8 rounds, but cohorts are given for 7"),
+        ({"cohort": 3}, "the schedule has 3 clients a round, the cohorts given 4"),
+    ],
+)
+def test_schedules_that_do_not_fit_the_cohorts(changes, message):
+    data = gaussian_data(SIZES)._replace(cohorts=drawn_cohorts(SCHEDULE.rounds))
+    with pytest.raises(InputError, match=message):
+        dataclasses.replace(SCHEDULE, **changes).shapes(data, SOFTMAX_REGRESSION)
+    assert dataclasses.replace(SCHEDULE, cohort=None).shapes(data, SOFTMAX_REGRESSION).cohort == 4
 
 
 def test_fractions():

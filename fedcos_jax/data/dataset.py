@@ -109,9 +109,18 @@ def _without_key(preprocess: Callable[[Array, Array | None], Array], x: Array, k
     return preprocess(x, None)
 
 
-def federate(dataset: Dataset, ownership: Ownership) -> FederatedData:
-    """Puts a dataset on the default device, once, beside who owns which rows."""
+def federate(dataset: Dataset, ownership: Ownership, cohorts: ArrayLike | None = None) -> FederatedData:
+    """Puts a dataset on the default device, once, beside who owns which rows.
+
+    Args:
+        dataset: from `load` or `from_arrays`.
+        ownership: from `partition.build`, or of your own rows.
+        cohorts: who takes part in each round, [rounds, cohort], if that is given, as by a trace of who was available;
+            None to draw it from the key of a run.
+    """
     require_rows(ownership.offsets)
+    if cohorts is not None:
+        _require_cohorts(cohorts := np.asarray(cohorts), ownership.num_clients)
     as_arrays = lambda examples: jax.tree.map(jnp.asarray, examples)  # noqa: E731
     return FederatedData(
         train=as_arrays(dataset.train),
@@ -119,4 +128,17 @@ def federate(dataset: Dataset, ownership: Ownership) -> FederatedData:
         indices=jnp.asarray(ownership.indices),
         offsets=jnp.asarray(ownership.offsets),
         preprocess=dataset.preprocess,
+        cohorts=None if cohorts is None else jnp.asarray(cohorts, jnp.int32),
     )
+
+
+def _require_cohorts(cohorts: np.ndarray, clients: int) -> None:
+    """Raises InputError unless each row names different clients that there are."""
+    require(
+        cohorts.ndim == 2 and cohorts.dtype.kind in "iu" and cohorts.size > 0,
+        f"cohorts must be whole numbers [rounds, clients of a round], got {cohorts.dtype} {list(cohorts.shape)}",
+    )
+    inside = cohorts.min() >= 0 and cohorts.max() < clients
+    require(inside, f"cohorts must name clients 0 to {clients - 1}, got {cohorts.min()} to {cohorts.max()}")
+    twice = np.flatnonzero((np.diff(np.sort(cohorts, axis=1), axis=1) == 0).any(axis=1))
+    require(not len(twice), f"the cohort of round {twice[:1].sum()} names a client twice")

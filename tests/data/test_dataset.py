@@ -48,6 +48,24 @@ def test_clients_without_rows_are_refused():
         fc.federate(fc.load("digits"), owners)
 
 
+@pytest.mark.parametrize(
+    ("cohorts", "message"),
+    [
+        ([0, 1], "got int64 [2]"),
+        ([[0.0, 1.0]], "got float64 [1, 2]"),
+        (np.zeros((0, 2), int), "got int64 [0, 2]"),
+        ([[0, 1], [1, 3]], "cohorts must name clients 0 to 2, got 0 to 3"),
+        ([[0, -1]], "got -1 to 0"),
+        ([[0, 1], [2, 2]], "the cohort of round 1 names a client twice"),
+    ],
+)
+def test_cohorts_that_do_not_fit(cohorts, message):
+    owners = partition.build("iid", fc.load("digits").train.y, 3, 0)
+    with pytest.raises(fc.InputError) as error:
+        fc.federate(fc.load("digits"), owners, cohorts)
+    assert message in str(error.value)
+
+
 def test_groups_that_do_not_fit():
     with pytest.raises(fc.InputError, match="a client for each training row"):
         fc.from_arrays((X, Y), (X, Y), groups=[0, 1])
