@@ -83,8 +83,8 @@ TABLE = Table(
         # 500 epochs of 79 steps, in rounds of 400.
         "paper": Profile(
             replace(SCENE, rounds=99, local_steps=400, batch_size=128, lr=0.01),
-            "The paper's data and schedule: 99 rounds of 400 steps, batch 128, learning rate 0.01; totally non-IID from "
-            "the initial parameters of its authors' code.",
+            "The paper's data and schedule: 99 rounds of 400 steps, batch 128, learning rate 0.01; totally non-IID "
+            "clients start from the initial parameters of its authors' code.",
             changes={"sorted": {"replay": 111}},
         ),
     },
