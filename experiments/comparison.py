@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.table import Table, stored, stored_variants
+from experiments.table import Result, Table, stored, stored_variants
 from fedcos_jax.methods import parse
 
 
@@ -41,27 +41,30 @@ def shown_columns(table: Table, profile: str, value: str) -> tuple[str, ...]:
 
 
 class Variant(NamedTuple):
-    """A result of a table run with other settings than the table's."""
+    """A cell of a table run with other settings than the table's."""
 
     setting: str
     method: str
-    seed: int
     name: str
     """What is different."""
-    accuracy: float
-    """The table's first value."""
-    difference: float | None
-    """Against the same cell without it."""
+    seeds: list[int]
+    numbers: list[tuple[Number, float | None]]
+    """For each value of the table: the accuracy, and how much more it is than the cell's own, on the seeds of both."""
 
 
 def variants(table: Table, profile: str, folder: Path) -> Iterator[Variant]:
     """The variants on disk."""
-    value = table.values[0]
+    groups: dict[tuple[str, str, str], list[Result]] = {}
     for setting, result in stored_variants(table, profile, folder):
-        method, seed, accuracy = result["method"], result["seed"], result[value]
-        base = [plain[value] for plain in stored(table, profile, folder, setting, method) if plain["seed"] == seed]
-        name = ", ".join(f"{field} = {given}" for field, given in result["variant"].items())
-        yield Variant(setting, method, seed, name, accuracy, accuracy - base[0] if base else None)
+        name = ", ".join(f"{field} = {given}" for field, given in sorted(result["variant"].items()))
+        groups.setdefault((setting, result["method"], name), []).append(result)
+    for (setting, method, name), found in groups.items():
+        plain = stored(table, profile, folder, setting, method)
+        numbers = []
+        for value in table.values:
+            ours, own = ({result["seed"]: result[value] for result in results} for results in (found, plain))
+            numbers.append((Number(*_moments(ours)), _difference(ours, own)))
+        yield Variant(setting, method, name, [result["seed"] for result in found], numbers)
 
 
 def compare(table: Table, profile: str, folder: Path, value: str) -> dict[str, list[Entry]]:
@@ -84,18 +87,22 @@ def _judged(column: dict[str, dict[int, float]]) -> dict[str, Number]:
     best = max(means.values(), default=None)
     judged = {}
     for method, seeds in column.items():
-        deviation = float(np.std(list(seeds.values()), ddof=1)) if len(seeds) > 1 else None
         marked = len(means) > 1 and means[method] == best
-        judged[method] = Number(
-            means[method], deviation, _gain(seeds, column.get(without_fedcos(method) or "", {})), marked
-        )
+        gain = _difference(seeds, column.get(without_fedcos(method) or "", {}))
+        judged[method] = Number(*_moments(seeds), gain, marked)
     return judged
 
 
-def _gain(enhanced: dict[int, float], plain: dict[int, float]) -> float | None:
+def _moments(seeds: dict[int, float]) -> tuple[float, float | None]:
+    """Mean over the seeds, and standard deviation where there are several."""
+    values = list(seeds.values())
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def _difference(ours: dict[int, float], others: dict[int, float]) -> float | None:
     """Mean difference over the seeds that both have."""
-    common = sorted(enhanced.keys() & plain.keys())
-    return float(np.mean([enhanced[seed] - plain[seed] for seed in common])) if common else None
+    common = sorted(ours.keys() & others.keys())
+    return float(np.mean([ours[seed] - others[seed] for seed in common])) if common else None
 
 
 def without_fedcos(method: str) -> str | None:

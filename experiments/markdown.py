@@ -47,11 +47,12 @@ def _number(number: Number | None) -> str:
 
 
 def _variant_rows(table: Table, profile: str, folder: Path) -> list[str]:
-    heading = f"Accuracy, {VALUES[table.values[0]]}"
-    rows = [_row(["Setting", "Method", "Seed", "Variant", heading, "Against the table's"]), _row(["---"] * 6)]
-    for setting, method, seed, name, accuracy, difference in variants(table, profile, folder):
-        against = "" if difference is None else f"{difference:+.2f}"
-        rows.append(_row([setting, method, str(seed), name, f"{accuracy:.2f}", against]))
+    headings = [heading for value in table.values for heading in (f"Accuracy, {VALUES[value]}", "Against the table's")]
+    rows = [_row(["Setting", "Method", "Variant", "Seeds", *headings]), _row(["---"] * 4 + ["---:"] * len(headings))]
+    for setting, method, name, seeds, numbers in variants(table, profile, folder):
+        against = ["" if difference is None else f"{difference:+.2f}" for _, difference in numbers]
+        shown = [text for (number, _), text in zip(numbers, against, strict=True) for text in (_number(number), text)]
+        rows.append(_row([setting, method, name, ", ".join(map(str, seeds)), *shown]))
     return rows if len(rows) > 2 else []
 
 

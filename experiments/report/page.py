@@ -89,6 +89,7 @@ def render(tables: Sequence[Table], figures: Sequence[Figure], profile: str, fol
         tables=table_views,
         figures=[view_figure(figure, {table.name for table in tables}, profile, folder) for figure in figures],
         tolerance=ACCURACY_TOLERANCE,
+        words=VALUES,
     )
 
 

@@ -9,7 +9,7 @@ import jax
 import pytest
 
 from experiments import latex, markdown, reproduce
-from experiments.comparison import compare, without_fedcos
+from experiments.comparison import compare, variants, without_fedcos
 from experiments.table import PROFILES, VALUES, cells, select, slug
 from fedcos_jax import InputError, models, results
 from fedcos_jax.data import DATASETS
@@ -99,6 +99,25 @@ def test_a_choice_must_be_in_one_of_the_tables():
 )
 def test_gains_are_over_the_same_method_without_fedcos(method, plain):
     assert without_fedcos(method) == plain
+
+
+def test_variants_are_shown_over_their_seeds_beside_the_cells_own(tmp_path):
+    """Best rounds 80 and 84 with other cohorts, 82 and 90 at seeds 0 and 2 with the table's: (80 - 82) at seed 0."""
+    table = TABLES["table4"]
+    for seed, variant, best in ((0, {}, 82.0), (2, {}, 90.0), (0, {"replay": None}, 80.0), (1, {"replay": None}, 84.0)):
+        (cell,) = list(
+            cells(table, "paper", methods=["FedAvg"], settings=["fmnist-0.1"], seeds=seed + 1, variant=variant)
+        )[seed:]
+        numbers = {"best_accuracy": best, "last_accuracy": best - 5, "last10_accuracy": 0.0}
+        results.write(cell.path(tmp_path), {"method": "FedAvg", "seed": seed, "variant": variant, **numbers})
+    (shown,) = variants(table, "paper", tmp_path)
+    assert shown[:4] == ("fmnist-0.1", "FedAvg", "replay = None", [0, 1])
+    (best, against_best), (last, against_last) = shown.numbers
+    assert (best.mean, last.mean) == (82.0, 77.0)
+    assert best.deviation == pytest.approx(8**0.5)
+    assert (against_best, against_last) == (-2.0, -2.0)
+    row = "| fmnist-0.1 | FedAvg | replay = None | 0, 1 | 82.00 ± 2.83 | -2.00 | 77.00 ± 2.83 | -2.00 |"
+    assert row in markdown.render(table, "paper", tmp_path)
 
 
 @pytest.fixture
