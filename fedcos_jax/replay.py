@@ -82,7 +82,7 @@ def torch_parameters(shapes: Params, seed: int, words_before: int = 0) -> Params
     """Parameters like these, each uniform in ±1/sqrt(fan_in), as PyTorch draws them."""
     for name in shapes:
         known = re.fullmatch(r"(Conv|Dense)_\d+", name)
-        require(known is not None, f"only convolutions and dense layers can start as the authors' do, not {name}")
+        require(known is not None, f"a replay starts models of convolutions and dense layers, not one with {name}")
     words = generator(seed)
     words.randint(2**32, size=words_before, dtype=np.uint32)
 
