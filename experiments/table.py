@@ -73,11 +73,6 @@ class Table(NamedTuple):
         """Whether only some of the clients take part in a round, so that accuracy swings from round to round."""
         return any("fraction" in setting.changes for setting in self.settings.values())
 
-    @property
-    def replays(self) -> bool:
-        """Whether the paper's own cohorts are known, so that one round can be compared with the same of the paper."""
-        return self.profiles["paper"].config.replay is not None
-
     def paper_number(self, setting: str, method: str, value: str) -> float | None:
         """The paper's number; None where it does not give it."""
         if value not in self.values or method not in self.paper:
