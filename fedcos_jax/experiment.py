@@ -108,7 +108,7 @@ class Config:
         model = models.build(self.model, dataset.input_shape, dataset.classes, dataset.input_dtype)
         if self.replay is None:
             return model
-        return replay.started(model, self.replay, replay.WORDS_BEFORE.get(self.dataset, 0))
+        return replay.started(model, self.replay, replay.WORDS_BEFORE.get(self.dataset, 0) * self.augment)
 
     def schedule(self, num_clients: int) -> Schedule:
         """The shapes of the run."""
