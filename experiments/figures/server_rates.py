@@ -36,8 +36,9 @@ TABLE = Table(
             "The paper's data, 50 rounds of 100 steps instead of 200 of 400.",
         ),
         "paper": Profile(
-            replace(SCENE, rounds=200, local_steps=400, batch_size=128, lr=0.01),
-            "The paper's data and length, 200 rounds, with Table I's 400 steps, batch 128 and learning rate 0.01.",
+            replace(SCENE, rounds=200, local_steps=400, batch_size=128, lr=0.01, replay=111),
+            "The paper's data and length, 200 rounds, with Table I's 400 steps, batch 128, learning rate 0.01 and initial "
+            "parameters.",
         ),
     },
 )
