@@ -37,8 +37,8 @@ TABLE = Table(
         ),
         "paper": Profile(
             replace(SCENE, rounds=200, local_steps=400, batch_size=128, lr=0.01, replay=111),
-            "The paper's data and length, 200 rounds, with Table I's 400 steps, batch 128, learning rate 0.01 and initial "
-            "parameters.",
+            "The paper's data and length, 200 rounds, with Table I's 400 steps, batch 128, learning rate 0.01 and "
+            "initial parameters.",
         ),
     },
 )
