@@ -35,8 +35,11 @@ def _rows(table: Table, profile: str, folder: Path, value: str) -> list[str]:
 
 
 def _fields(entry: Entry) -> dict[str, str]:
-    difference = "" if entry.difference is None else f"{entry.difference:+.2f}"
-    return {"paper": _number(entry.paper), "ours": _number(entry.ours), "difference": difference}
+    return {"paper": _number(entry.paper), "ours": _number(entry.ours), "difference": _signed(entry.difference)}
+
+
+def _signed(difference: float | None) -> str:
+    return "" if difference is None else f"{difference:+.2f}"
 
 
 def _number(number: Number | None) -> str:
@@ -50,8 +53,7 @@ def _variant_rows(table: Table, profile: str, folder: Path) -> list[str]:
     headings = [heading for value in table.values for heading in (f"Accuracy, {VALUES[value]}", "Against the table's")]
     rows = [_row(["Setting", "Method", "Variant", "Seeds", *headings]), _row(["---"] * 4 + ["---:"] * len(headings))]
     for setting, method, name, seeds, numbers in variants(table, profile, folder):
-        against = ["" if difference is None else f"{difference:+.2f}" for _, difference in numbers]
-        shown = [text for (number, _), text in zip(numbers, against, strict=True) for text in (_number(number), text)]
+        shown = [text for number, difference in numbers for text in (_number(number), _signed(difference))]
         rows.append(_row([setting, method, name, ", ".join(map(str, seeds)), *shown]))
     return rows if len(rows) > 2 else []
 
