@@ -24,12 +24,12 @@ from jax.tree_util import Partial
 
 from benchmarks.workload import RESULTS
 from fedcos_jax import Schedule, client_sgd, fedcos, models
-from fedcos_jax.compilation import program_memory
+from fedcos_jax.engine.compilation import program_memory
 from fedcos_jax.data import scaled
 from fedcos_jax.data.augment import crop_and_flip
 from fedcos_jax.data.cifar import DEVIATION, MEAN
 from fedcos_jax.data.dataset import as_stored
-from fedcos_jax.simulate import init_state, one_round
+from fedcos_jax.engine.loop import init_state, one_round
 from fedcos_jax.types import Examples, FederatedData
 
 CHIP, TOPOLOGY, MEMORY, CLOCK = "TPU v5e", "v5e:2x2", 16 * 2**30, 1.5e9

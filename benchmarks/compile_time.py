@@ -14,11 +14,11 @@ import numpy as np
 from benchmarks.workload import compile_round, write
 from experiments.reproduce import TABLES
 from experiments.table import cells
-from fedcos_jax import mesh
+from fedcos_jax.engine import devices
 from fedcos_jax.data import DATASETS, Dataset
-from fedcos_jax.experiment import Config, Experiment, prepare
+from fedcos_jax.runs.config import Config, Experiment, prepare
 from fedcos_jax.methods import in_paper_form
-from fedcos_jax.simulate import _compiled_init
+from fedcos_jax.engine.loop import _compiled_init
 
 LIMIT = 30.0
 """Seconds of compilation that a table may take in all."""
@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--profile", default="paper", help="default: paper")
     options = parser.parse_args()
     jax.config.update("jax_enable_compilation_cache", False)
-    mesh.use_all_cores()
+    devices.use_all_cores()
     measured = {}
     for table in options.tables:
         measured[table] = seconds = compile_seconds(table, options.profile)

@@ -24,9 +24,11 @@ import torch
 
 from benchmarks import torch_models
 from benchmarks.workload import compile_round, matmul_limit, random_dataset, rounds, take_turns
-from fedcos_jax import Schedule, fedavg, federate, mesh, models, partition
-from fedcos_jax.compilation import program_memory
-from fedcos_jax.models import conv
+from fedcos_jax import Schedule, fedavg, federate, models
+from fedcos_jax.engine import devices
+from fedcos_jax.data import partition
+from fedcos_jax.engine.compilation import program_memory
+from fedcos_jax.ops import conv
 from fedcos_jax.types import FederatedData
 
 THREADS = 2
@@ -163,7 +165,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5, help="rounds of each program (default: 5)")
     options = parser.parse_args()
     torch.set_num_threads(THREADS)
-    mesh.use_all_cores()
+    devices.use_all_cores()
     print(f"{os.cpu_count()} cores, PyTorch {torch.__version__} with {THREADS} threads, JAX {jax.__version__}")
     for name in options.cases:
         measure(name, CASES[name], options.repeats)

@@ -9,8 +9,10 @@ import argparse
 import numpy as np
 
 from benchmarks.workload import matmul_limit, random_dataset, rounds, take_turns
-from fedcos_jax import federate, mesh, models, partition
-from fedcos_jax.experiment import versions
+from fedcos_jax import federate, models
+from fedcos_jax.engine import devices
+from fedcos_jax.data import partition
+from fedcos_jax.runs.config import versions
 from fedcos_jax.methods import in_paper_form, parse
 from fedcos_jax.types import FederatedMethod
 
@@ -28,7 +30,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=200, help="local steps a round (default: 200)")
     parser.add_argument("--repeats", type=int, default=12, help="rounds of each program (default: 12)")
     options = parser.parse_args()
-    mesh.use_all_cores()
+    devices.use_all_cores()
     dataset = random_dataset((28, 28), CLASSES, 60_000, 10_000)
     data = federate(dataset, partition.build("sorted", dataset.train.y, CLIENTS, 0))
     model = models.build("mlp", dataset.input_shape, CLASSES)

@@ -19,8 +19,11 @@ import jax.numpy as jnp
 from benchmarks import plots
 from benchmarks.penalty_cost import BATCH, CLASSES, CLIENTS, HIDDEN, MULTIPLY_ADDS, PIXELS
 from benchmarks.workload import calls, matmul_limit, random_dataset, rounds, take_turns, write
-from fedcos_jax import fedavg, fedcos, federate, local, mesh, partition
-from fedcos_jax.compilation import keep_compiled_programs
+from fedcos_jax import fedavg, fedcos, federate
+from fedcos_jax.engine import client
+from fedcos_jax.engine import devices
+from fedcos_jax.data import partition
+from fedcos_jax.engine.compilation import keep_compiled_programs
 from fedcos_jax.models import MLP, Model, from_flax, num_parameters
 from fedcos_jax.types import Array, FederatedData, FederatedMethod
 
@@ -112,8 +115,8 @@ def products_only(steps: int) -> Iterator[float]:
         first_end, second_end = jax.lax.fori_loop(0, clients * steps, step, (first * shares[0], second))
         return jnp.stack([first_end.sum() + second_end.sum()])
 
-    program = jax.jit(mesh.on_each(share, devices, mesh.DIVIDED, mesh.DIVIDED))
-    yield from calls(program, mesh.split(jnp.ones(devices), devices))
+    program = jax.jit(devices.on_each(share, devices, devices.DIVIDED, devices.DIVIDED))
+    yield from calls(program, devices.split(jnp.ones(devices), devices))
 
 
 def breakdown(limit: float, steps: int, repeats: int) -> dict[str, Any]:
@@ -181,7 +184,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=STEPS, help=f"local steps of the breakdown (default: {STEPS})")
     parser.add_argument("--repeats", type=int, default=6, help="times each is measured (default: 6)")
     options = parser.parse_args()
-    mesh.use_all_cores()
+    devices.use_all_cores()
     keep_compiled_programs()
     limit = matmul_limit()
     measured = {

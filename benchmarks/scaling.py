@@ -19,12 +19,14 @@ import numpy as np
 
 from benchmarks import plots
 from benchmarks.workload import compile_round, random_dataset, read, rounds, take_turns, write
-from fedcos_jax import Schedule, chunks, fedcos, federate, mesh, models
-from fedcos_jax.compilation import keep_compiled_programs, program_memory
+from fedcos_jax import Schedule, fedcos, federate, models
+from fedcos_jax.engine import chunks
+from fedcos_jax.engine import devices
+from fedcos_jax.engine.compilation import keep_compiled_programs, program_memory
 from fedcos_jax.models import MLP, Model, from_flax, num_parameters
-from fedcos_jax.partition import Ownership
-from fedcos_jax.sampling import steps_per_epoch
-from fedcos_jax.schedule import Shapes
+from fedcos_jax.data.partition import Ownership
+from fedcos_jax.engine.sampling import steps_per_epoch
+from fedcos_jax.engine.schedule import Shapes
 from fedcos_jax.types import Array, FederatedData
 
 POPULATION, COHORTS, BATCH = 100_000, (10, 100, 1_000, 10_000), 10
@@ -50,7 +52,7 @@ def paper_mlp(hidden: int = 200) -> Model:
 
 def time_a_client_step(repeats: int) -> list[dict[str, float]]:
     """At each number of clients a round and local steps, of a population of 100,000 with 10 rows each."""
-    data = mesh.replicate(shared_data(np.full(POPULATION, BATCH), 60_000), jax.local_device_count())
+    data = devices.replicate(shared_data(np.full(POPULATION, BATCH), 60_000), jax.local_device_count())
     model = models.build("mlp", (28, 28), 10)
 
     def measure(steps: int) -> list[dict[str, float]]:
@@ -133,8 +135,8 @@ def _steps_of_wave(num_steps: Array, devices: int, chunk: int, room: int) -> Arr
     def count(carry: tuple, steps: Array) -> tuple[tuple, Array]:
         return carry, steps.shape[0] * jnp.max(steps)
 
-    owners = mesh.least_loaded(num_steps, devices, room)
-    shares = [mesh.share_of_work((num_steps,), (0,), owners == device, room) for device in range(devices)]
+    owners = devices.least_loaded(num_steps, devices, room)
+    shares = [devices.share_of_work((num_steps,), (0,), owners == device, room) for device in range(devices)]
     return jnp.stack([chunks.over_unequal_chunks(count, chunk, share[0], (), share, (0,))[1] for share in shares])
 
 
@@ -226,7 +228,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3, help="times each is measured (default: 3)")
     parser.add_argument("--memory-of", type=int, metavar="CLIENTS", help="only print the memory of this population")
     options = parser.parse_args()
-    mesh.use_all_cores()
+    devices.use_all_cores()
     keep_compiled_programs()
     if options.memory_of:
         print(json.dumps(memory_of_population(options.memory_of)))

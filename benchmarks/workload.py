@@ -14,14 +14,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fedcos_jax import Schedule, client_sgd, mesh, run
+from fedcos_jax import Schedule, client_sgd, run
+from fedcos_jax.engine import devices
 from fedcos_jax.data import Dataset, scaled
 from fedcos_jax.data.augment import crop_and_flip
 from fedcos_jax.data.cifar import DEVIATION, MEAN
 from fedcos_jax.data.dataset import as_stored
-from fedcos_jax.experiment import versions
+from fedcos_jax.runs.config import versions
 from fedcos_jax.models import Model
-from fedcos_jax.simulate import compile_rounds, init_state
+from fedcos_jax.engine.loop import compile_rounds, init_state
 from fedcos_jax.types import Examples, FederatedData, FederatedMethod
 
 RESULTS = Path(__file__).parent / "results"
@@ -57,7 +58,7 @@ def rounds(
     for call in itertools.count(1):
         schedule = Schedule(rounds=call * at_once, eval_every=at_once, **shape)
         if call == 1:
-            data = mesh.replicate(data, schedule.shapes(data, model).devices)
+            data = devices.replicate(data, schedule.shapes(data, model).devices)
         started = time.perf_counter()
         state, _ = run(jax.random.key(0), method, client_sgd(0.01), data, model, schedule, state=state)
         if call > 1:

@@ -10,11 +10,12 @@ from experiments import latex, markdown, table1, table2, table3, table4, table5
 from experiments.figures import FIGURES
 from experiments.figures.figure import Figure, as_png, compose
 from experiments.table import PROFILES, RESULTS, Cell, Table, cells, run_cells, select
-from fedcos_jax import mesh, results
-from fedcos_jax.cli import guard
-from fedcos_jax.compilation import keep_compiled_programs
+from fedcos_jax.engine import devices
+from fedcos_jax.runs import files
+from fedcos_jax.cli.fedcos import guard
+from fedcos_jax.engine.compilation import keep_compiled_programs
 from fedcos_jax.errors import require, require_at_least, require_known
-from fedcos_jax.experiment import from_text
+from fedcos_jax.runs.config import from_text
 
 TABLES: dict[str, Table] = {module.TABLE.name: module.TABLE for module in (table1, table2, table3, table4, table5)}
 GROUPS: dict[str, list[str]] = {"tables": list(TABLES), "figures": list(FIGURES), "report": []}
@@ -22,7 +23,7 @@ GROUPS: dict[str, list[str]] = {"tables": list(TABLES), "figures": list(FIGURES)
 
 def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
-    mesh.use_all_cores()
+    devices.use_all_cores()
     keep_compiled_programs()
     return guard("reproduce", reproduce, options)
 
@@ -108,8 +109,8 @@ def reproduce_tables(tables: Sequence[Table], options: argparse.Namespace) -> No
 
 def write_pages(table: Table, options: argparse.Namespace) -> None:
     path = options.results_dir / options.profile / f"{table.name}.md"
-    results.write_text(path, markdown.render(table, options.profile, options.results_dir))
-    results.write_text(path.with_suffix(".tex"), latex.render(table, options.profile, options.results_dir))
+    files.write_text(path, markdown.render(table, options.profile, options.results_dir))
+    files.write_text(path.with_suffix(".tex"), latex.render(table, options.profile, options.results_dir))
     print(f"Written to {path} and {path.with_suffix('.tex').name}; its cells are in {path.with_suffix('')}.")
 
 
@@ -135,7 +136,7 @@ def draw(figure: Figure, options: argparse.Namespace) -> None:
         print(f"{figure.title}: nothing to draw from these runs alone")
         return
     caption = figure.caption(options.profile, options.results_dir)
-    results.write_bytes(path, as_png(compose(panels, figure.columns, caption)))
+    files.write_bytes(path, as_png(compose(panels, figure.columns, caption)))
     print(f"{figure.title}: {path}")
 
 
@@ -155,7 +156,7 @@ def write_report(options: argparse.Namespace) -> None:
 
     path = options.results_dir / options.profile / "report.html"
     text = page.render(list(TABLES.values()), list(FIGURES.values()), options.profile, options.results_dir)
-    results.write_text(path, text)
+    files.write_text(path, text)
     print(f"Report: {path}")
 
 

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 import jax
 
-from fedcos_jax import results, settings
-from fedcos_jax.checkpoint import Checkpoints
+from fedcos_jax.runs import files
+from fedcos_jax.runs import settings
+from fedcos_jax.runs.checkpoint import Checkpoints
 from fedcos_jax.errors import require, require_known
-from fedcos_jax.experiment import SAME_NUMBERS, Config, as_result, execute, prepare, run_together
+from fedcos_jax.runs.config import SAME_NUMBERS, Config, as_result, execute, prepare, run_together
 from fedcos_jax.methods import in_paper_form, parse
-from fedcos_jax.progress import progress_bar, runs_bar
+from fedcos_jax.cli.progress import progress_bar, runs_bar
 
 RESULTS = Path("results")
 PROFILES = ("quick", "short", "paper")
@@ -204,14 +205,14 @@ def _run_together(
 
 def _store(cell: Cell, folder: Path, result: Result) -> None:
     about = {"experiment": cell.experiment, "profile": cell.profile, "variant": cell.variant}
-    results.write(cell.path(folder), about | result)
+    files.write(cell.path(folder), about | result)
 
 
 def _check(cell: Cell, path: Path) -> None:
     """A stored result must be of this very run."""
     wanted = {name: value for name, value in dataclasses.asdict(cell.config).items() if name not in SAME_NUMBERS}
     # A setting that came after the result was at its default then.
-    had = dataclasses.asdict(Config()) | results.read(path)["config"]
+    had = dataclasses.asdict(Config()) | files.read(path)["config"]
     differing = settings.differences(had, wanted)
     require(not differing, f"{path} was run with {differing}: move it away, or run it --again")
 
@@ -219,13 +220,13 @@ def _check(cell: Cell, path: Path) -> None:
 def stored(table: Table, profile: str, folder: Path, setting: str, method: str) -> list[Result]:
     """The results that a cell has on disk, one a seed."""
     paths = (folder / profile / table.name).glob(f"{setting}_{slug(method)}_seed*.json")
-    return sorted(map(results.read, paths), key=lambda result: result["seed"])
+    return sorted(map(files.read, paths), key=lambda result: result["seed"])
 
 
 def stored_variants(table: Table, profile: str, folder: Path) -> list[tuple[str, Result]]:
     """The results of variants on disk, each with its setting."""
     found = [
-        (setting, results.read(path))
+        (setting, files.read(path))
         for setting in table.settings
         for path in sorted((folder / profile / table.name).glob(f"{setting}_*.json"))
     ]

@@ -27,7 +27,7 @@ FedProx is without the ½ of its own paper, FedAvgM damped, as in that code.
 from dataclasses import replace
 
 from experiments.table import Profile, Setting, Table
-from fedcos_jax.experiment import Config
+from fedcos_jax.runs.config import Config
 
 METHODS = (
     "FedAvg",

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from experiments.table import Profile, Table
 from experiments.table1 import METHODS, SETTINGS
-from fedcos_jax.experiment import Config
+from fedcos_jax.runs.config import Config
 
 SCENE = Config(dataset="fashion_mnist", model="mlp", clients=7, damped_momentum=True)
 

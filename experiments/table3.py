@@ -24,7 +24,7 @@ from dataclasses import replace
 
 from experiments.table import Profile, Table
 from experiments.table1 import SETTINGS
-from fedcos_jax.experiment import Config
+from fedcos_jax.runs.config import Config
 
 SCENE = Config(dataset="cifar100", model="resnet18", clients=5, lr=0.1)
 

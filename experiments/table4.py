@@ -28,7 +28,7 @@ The authors' epsilon (`--set epsilon=1e-4`) makes little difference: FedCos(0.05
 from dataclasses import replace
 
 from experiments.table import Profile, Setting, Table
-from fedcos_jax.experiment import Config
+from fedcos_jax.runs.config import Config
 
 SCENE = Config(partition="shards2", clients=100)
 CIFAR10 = {"dataset": "cifar10", "model": "cnn"}

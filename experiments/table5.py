@@ -28,7 +28,7 @@ five rounds.
 from dataclasses import replace
 
 from experiments.table import Profile, Setting, Table
-from fedcos_jax.experiment import Config
+from fedcos_jax.runs.config import Config
 
 SCENE = Config(dataset="shakespeare", model="lstm", partition="natural", clients=143, batch_size=10, lr=0.5)
 

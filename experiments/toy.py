@@ -9,7 +9,7 @@ import numpy as np
 from jax.tree_util import Partial
 
 from fedcos_jax import Model, Schedule, client_sgd
-from fedcos_jax.simulate import init_state, one_round
+from fedcos_jax.engine.loop import init_state, one_round
 from fedcos_jax.types import Array, ClientOptimizer, Examples, FederatedData, FederatedMethod
 
 

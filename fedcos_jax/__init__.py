@@ -1,9 +1,20 @@
-"""FedCos and its peers, simulated with every client at once: a whole run is one compiled program."""
+"""FedCos and its peers, simulated with every client at once: a whole run is one compiled program.
 
-from fedcos_jax.data import federate, from_arrays, load
+The names here are enough for most uses: `import fedcos_jax as fc`.
+"""
+
+from fedcos_jax import aggregation, data, labels, methods, models, optimizers, penalties
+from fedcos_jax.data import Dataset, federate, from_arrays, load, partition
+from fedcos_jax.engine import devices
+from fedcos_jax.engine.evaluation import Evaluation
+from fedcos_jax.engine.experiment import Experiment
+from fedcos_jax.engine.loop import History, Report, run, simulate, stop_at
+from fedcos_jax.engine.measures import RoundInfo
+from fedcos_jax.engine.schedule import Schedule
+from fedcos_jax.engine.sweep import Trial, grid, sweep
 from fedcos_jax.errors import InputError
+from fedcos_jax.labels import METHODS, parse
 from fedcos_jax.methods import (
-    METHODS,
     fedadam,
     fedavg,
     fedavgm,
@@ -18,24 +29,33 @@ from fedcos_jax.methods import (
 )
 from fedcos_jax.models import Model, from_flax
 from fedcos_jax.optimizers import client_sgd
-from fedcos_jax.schedule import Schedule
-from fedcos_jax.simulate import Evaluation, History, run, simulate
-from fedcos_jax.types import FederatedData, FederatedMethod, Penalty, RoundState
+from fedcos_jax.types import FederatedData, FederatedMethod, LocalContext, LocalMove, Penalty, RoundState, ServerMove
 
 __version__ = "0.1.0"
 
 __all__ = [
     "METHODS",
+    "Dataset",
     "Evaluation",
+    "Experiment",
     "FederatedData",
     "FederatedMethod",
     "History",
     "InputError",
+    "LocalContext",
+    "LocalMove",
     "Model",
     "Penalty",
+    "Report",
+    "RoundInfo",
     "RoundState",
     "Schedule",
+    "ServerMove",
+    "Trial",
+    "aggregation",
     "client_sgd",
+    "data",
+    "devices",
     "fedadam",
     "fedavg",
     "fedavgm",
@@ -48,9 +68,19 @@ __all__ = [
     "fedyogi",
     "from_arrays",
     "from_flax",
+    "grid",
+    "labels",
     "load",
+    "methods",
+    "models",
+    "optimizers",
+    "parse",
+    "partition",
+    "penalties",
     "run",
     "scaffold",
     "simulate",
+    "stop_at",
+    "sweep",
     "with_fedcos",
 ]

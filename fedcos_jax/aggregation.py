@@ -26,10 +26,10 @@ def by_size(sizes: Array, num_steps: Array) -> Array:
     return sizes / jnp.sum(sizes)
 
 
-def by_size_a_step(sizes: Array, num_steps: Array) -> Array:
+def by_size_per_step(sizes: Array, num_steps: Array) -> Array:
     """λ_i = p_i τ / τ_i, where p_i = |D_i| / Σ_j |D_j|, τ_i are the client's local steps and τ = Σ_j p_j τ_j.
 
-    FedNova: every client counts by its mean move a step, so that one with many local steps does not pull the global
+    FedNova: every client counts by its mean move per step, so that one with many local steps does not pull the global
     model its way (arguments as in `by_size`). This is its rule for local SGD without momentum.
     """
     shares = by_size(sizes, num_steps)

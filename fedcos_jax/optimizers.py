@@ -9,16 +9,12 @@ import optax
 from jax.tree_util import Partial
 
 from fedcos_jax import tree
-from fedcos_jax.errors import require_at_least
+from fedcos_jax.errors import require, require_at_least
 from fedcos_jax.penalties import of_client
 from fedcos_jax.types import Array, ClientOptimizer, Params, Scalar
 
 RoundSchedule = Callable[[Array], Scalar]
 """round -> factor on the client learning rate."""
-
-
-_FIRST_DECAY, _SECOND_DECAY, _ADAPTIVITY = 0.9, 0.99, 1e-3
-"""β₁, β₂ and τ of adaptive servers, as Reddi et al. 2021 use them in their experiments."""
 
 
 def constant() -> RoundSchedule:
@@ -139,25 +135,39 @@ def server_sgd(learning_rate: Scalar = 1.0, momentum: Scalar | None = None, *, d
     return Partial(_damped_server if damped else _momentum_server, learning_rate, momentum)
 
 
-def server_adam(learning_rate: Scalar):
-    """x̂ ← x̂ + η_g m / (√v + τ), m and v the means of Δ and Δ² over past rounds, corrected for their start at 0."""
-    require_at_least(0, **{"server learning rate": learning_rate})
-    return Partial(_adaptive_server, Partial(optax.scale_by_adam), learning_rate)
+def server_adam(learning_rate: Scalar, *, b1: Scalar = 0.9, b2: Scalar = 0.99, tau: Scalar = 1e-3):
+    """x̂ ← x̂ + η_g m / (√v + τ), with m and v running means of Δ and Δ², corrected for their start at 0.
+
+    The defaults are those of the experiments of Reddi et al. 2021.
+
+    Args:
+        learning_rate: η_g.
+        b1: β₁, decay of m.
+        b2: β₂, decay of v.
+        tau: τ, the degree of adaptivity.
+    """
+    _require_adaptive(learning_rate, b1, b2, tau)
+    return Partial(_adaptive_server, Partial(optax.scale_by_adam), learning_rate, b1, b2, tau)
 
 
-def server_yogi(learning_rate: Scalar):
-    """The same with v ← v + (1 - β₂) sign(Δ² - v) Δ², which does not fall as fast as Adam's when Δ gets small."""
-    require_at_least(0, **{"server learning rate": learning_rate})
+def server_yogi(learning_rate: Scalar, *, b1: Scalar = 0.9, b2: Scalar = 0.99, tau: Scalar = 1e-3):
+    """`server_adam` with v ← v + (1 - β₂) sign(Δ² - v) Δ², which falls more slowly than Adam's when Δ gets small."""
+    _require_adaptive(learning_rate, b1, b2, tau)
     # By default optax starts m and v at 1e-6 and then corrects them as if at 0, a hundredfold in the first round.
     from_zero = Partial(optax.scale_by_yogi, initial_accumulator_value=0.0)
-    return Partial(_adaptive_server, from_zero, learning_rate)
+    return Partial(_adaptive_server, from_zero, learning_rate, b1, b2, tau)
+
+
+def _require_adaptive(learning_rate: Scalar, b1: Scalar, b2: Scalar, tau: Scalar) -> None:
+    require_at_least(0, **{"server learning rate": learning_rate, "b1": b1, "b2": b2, "tau": tau})
+    for name, decay in (("b1", b1), ("b2", b2)):
+        require(not isinstance(decay, int | float) or decay < 1, f"{name} must be below 1, got {decay}")
 
 
 def _adaptive_server(
-    rule: Callable[..., optax.GradientTransformation], learning_rate: Scalar
+    rule: Callable[..., optax.GradientTransformation], learning_rate: Scalar, b1: Scalar, b2: Scalar, tau: Scalar
 ) -> optax.GradientTransformation:
-    scale = rule(b1=_FIRST_DECAY, b2=_SECOND_DECAY, eps=_ADAPTIVITY)
-    return optax.chain(scale, optax.scale_by_learning_rate(learning_rate))
+    return optax.chain(rule(b1=b1, b2=b2, eps=tau), optax.scale_by_learning_rate(learning_rate))
 
 
 def _momentum_server(learning_rate: Scalar, momentum: Scalar) -> optax.GradientTransformation:

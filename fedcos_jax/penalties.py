@@ -11,7 +11,7 @@ from jax.tree_util import Partial
 
 from fedcos_jax import tree
 from fedcos_jax.errors import require_at_least
-from fedcos_jax.types import Array, LocalContext, LocalMove, Memory, Params, Penalty, Scalar, ServerMove, nothing
+from fedcos_jax.types import Array, LocalContext, LocalMove, Memory, Params, Penalty, Scalar, ServerMove, no_memory
 
 
 def of_client(value: Scalar, client: Array) -> Array:
@@ -34,7 +34,7 @@ def proximal(strength: Scalar, *, half: bool = False) -> Penalty:
     """
     require_at_least(0, **{"FedProx strength": strength})
     weight = strength / 2 if half else strength
-    return Penalty(Partial(nothing), Partial(_proximal_value, weight), Partial(_keep_memory))
+    return Penalty(Partial(no_memory), Partial(_proximal_value, weight), Partial(_keep_memory))
 
 
 def _proximal_value(weight: Scalar, params: Params, context: LocalContext) -> Array:
@@ -89,7 +89,7 @@ def _direction_of_update(memory: Direction, move: ServerMove) -> Direction:
 def _cosine_value(strength: Scalar, epsilon: Scalar, params: Params, context: LocalContext) -> Array:
     # Divided through by ‖d‖, so that no product of two squared lengths can under- or overflow. Both branches of
     # each `where` must be finite: the gradient multiplies the branch not taken by zero, and 0 · inf is NaN.
-    direction: Direction = context.memory
+    direction: Direction = context.server_memory
     has_direction = direction.length > 0
     softening = jnp.sqrt(jnp.asarray(epsilon, direction.length.dtype)) / jnp.where(has_direction, direction.length, 1)
     squared_length = tree.squared_distance(params, context.start) + jnp.square(softening)
@@ -108,23 +108,23 @@ def control_variate() -> Penalty:
     return Penalty(
         init=Partial(tree.zeros_like),
         value=Partial(_control_value),
-        server_update=Partial(_add_learnt),
+        server_update=Partial(_add_change),
         client_init=Partial(tree.zeros_like),
         client_update=Partial(_control_change),
     )
 
 
 def _control_value(params: Params, context: LocalContext) -> Array:
-    return tree.dot(tree.sub(params, context.start), tree.sub(context.memory, context.own))
+    return tree.dot(tree.sub(params, context.start), tree.sub(context.server_memory, context.client_memory))
 
 
 def _control_change(context: LocalContext, local: LocalMove) -> Params:
     """From c_i to the mean local gradient without the correction c - c_i that was part of it."""
-    return tree.sub(local.gradient, context.memory)
+    return tree.sub(local.gradient, context.server_memory)
 
 
-def _add_learnt(memory: Params, move: ServerMove) -> Params:
-    return tree.add(memory, move.learnt)
+def _add_change(memory: Params, move: ServerMove) -> Params:
+    return tree.add(memory, move.memory_change)
 
 
 def dynamic(strength: Scalar) -> Penalty:
@@ -137,7 +137,7 @@ def dynamic(strength: Scalar) -> Penalty:
     """
     require_at_least(0, **{"FedDyn strength": strength})
     return Penalty(
-        init=Partial(nothing),
+        init=Partial(no_memory),
         value=Partial(_dynamic_value, strength),
         server_update=Partial(_keep_memory),
         client_init=Partial(tree.zeros_like),
@@ -146,7 +146,7 @@ def dynamic(strength: Scalar) -> Penalty:
 
 
 def _dynamic_value(strength: Scalar, params: Params, context: LocalContext) -> Array:
-    drift = tree.dot(tree.sub(params, context.start), context.own)
+    drift = tree.dot(tree.sub(params, context.start), context.client_memory)
     return of_client(strength, context.client) / 2 * tree.squared_distance(params, context.start) - drift
 
 
@@ -178,13 +178,13 @@ def _chain_value(penalties: tuple[Penalty, ...], params: Params, context: LocalC
 
 def _parts(context: LocalContext) -> list[LocalContext]:
     """The context as each link of a chain sees it."""
-    memories = zip(context.memory, context.own, strict=True)
-    return [context._replace(memory=memory, own=own) for memory, own in memories]
+    memories = zip(context.server_memory, context.client_memory, strict=True)
+    return [context._replace(server_memory=server, client_memory=client) for server, client in memories]
 
 
 def _chain_update(penalties: tuple[Penalty, ...], memory: Memory, move: ServerMove) -> Memory:
-    links = zip(penalties, memory, move.learnt, strict=True)
-    return tuple(penalty.server_update(own, move._replace(learnt=learnt)) for penalty, own, learnt in links)
+    links = zip(penalties, memory, move.memory_change, strict=True)
+    return tuple(penalty.server_update(part, move._replace(memory_change=change)) for penalty, part, change in links)
 
 
 def _chain_client_init(penalties: tuple[Penalty, ...], params: Params) -> Memory:

@@ -20,25 +20,25 @@ Scalar: TypeAlias = float | Array
 
 
 class LocalContext(NamedTuple):
-    """What a penalty sees of the world during one client's local training."""
+    """What a penalty sees during one client's local training."""
 
     start: Params
-    """x̂ʳ, the global model the client received."""
-    memory: Memory
-    """What the server told every client (for the cosine penalty: the global direction)."""
+    """x̂ʳ, the global model that the client received."""
+    server_memory: Memory
+    """What the server remembers for all clients (for the cosine penalty: the global direction)."""
     client: Array
     """The client's index in the population."""
-    own: Memory
+    client_memory: Memory
     """What this client remembers of the rounds it took part in."""
 
 
 class LocalMove(NamedTuple):
-    """What one client's local training came to."""
+    """The outcome of one client's local training."""
 
     move: Params
     """d_i = x_i - x̂."""
     gradient: Params | None
-    """Mean of ∇L_i over the local steps; None for a method whose clients remember nothing."""
+    """Mean of ∇L_i over the local steps. None for a method whose clients remember nothing."""
 
 
 class ServerMove(NamedTuple):
@@ -48,44 +48,46 @@ class ServerMove(NamedTuple):
     """Σ λ_i (x_i - x̂), the aggregated local moves, before the server optimizer."""
     move: Params
     """x̂ʳ⁺ᴷ - x̂ʳ, the move of the global model, after the server optimizer."""
-    learnt: Memory
-    """Change of the mean of all clients' own memories: the sum of the cohort's changes over all N clients."""
+    memory_change: Memory
+    """Change of the mean of all N client memories: the sum of the cohort's changes, divided by N."""
 
 
-def nothing(params: Params) -> Memory:
+def no_memory(params: Params) -> Memory:
     """The memory of a penalty that needs none."""
     return ()
 
 
 def _unchanged(context: LocalContext, move: LocalMove) -> Memory:
-    return optax.tree.zeros_like(context.own)
+    return optax.tree.zeros_like(context.client_memory)
 
 
 class Penalty(NamedTuple):
-    """What a client adds to its loss, and what the server and the client itself remember for it between rounds."""
+    """What a client adds to its loss, and what the server and the client remember for it between rounds."""
 
     init: Callable[[Params], Memory]
     """(initial parameters) -> the server's memory."""
     value: Callable[[Params, LocalContext], Array]
+    """(parameters, context) -> the term that is added to the client's loss."""
     server_update: Callable[[Memory, ServerMove], Memory]
-    client_init: Callable[[Params], Memory] = Partial(nothing)
-    """(initial parameters) -> the memory of one client; by default it has none."""
+    """(server's memory, its move) -> the server's memory for the next round."""
+    client_init: Callable[[Params], Memory] = Partial(no_memory)
+    """(initial parameters) -> the memory of one client. By default it has none."""
     client_update: Callable[[LocalContext, LocalMove], Memory] = Partial(_unchanged)
-    """After local training -> what is added to the client's memory."""
+    """(context, outcome of local training) -> what is added to the client's memory."""
 
 
 class FederatedMethod(NamedTuple):
-    """A federated method: three orthogonal parts."""
+    """A federated method: three independent parts."""
 
     penalty: Penalty
     weights: Callable[[Array, Array], Array]
-    """(data sizes [cohort], local steps [cohort]) -> λ [cohort]; the server adds Σ λ_i (x_i - x̂)."""
+    """(data sizes [cohort], local steps [cohort]) -> λ [cohort]. The server adds Σ λ_i (x_i - x̂)."""
     server: Callable[[], Any]
     """() -> the optax transformation that the server applies to the negated aggregate."""
 
 
 ClientOptimizer = Callable[[Array, Array], Any]
-"""(round, client) -> the optax transformation of that client in that round, started afresh."""
+"""(round, client) -> the optax transformation of that client in that round. Its state starts afresh every round."""
 
 
 class Examples(NamedTuple):
@@ -106,21 +108,22 @@ class FederatedData(NamedTuple):
     indices: Array
     offsets: Array
     preprocess: Callable[[Array, Array | None], Array]
-    """(stored inputs, key) -> model inputs; the key is None at evaluation."""
+    """(stored inputs, key) -> model inputs. The key is None at evaluation."""
     cohorts: Array | None = None
-    """Who takes part in each round, [rounds, cohort]; None: drawn from the run's key."""
+    """Who takes part in each round, [rounds, cohort]. None: drawn from the run's key."""
 
     @property
     def num_clients(self) -> int:
+        """Number of clients in the population."""
         return self.offsets.shape[0] - 1
 
     @property
     def sizes(self) -> Array:
-        """Rows owned by each client of the population, [clients]."""
+        """Rows that each client of the population owns, [clients]."""
         return self.size_of(jnp.arange(self.num_clients))
 
     def size_of(self, client: Array) -> Array:
-        """Rows owned by one client, or by each of some."""
+        """Rows that one client owns, or that each of an array of clients owns."""
         return self.offsets[client + 1] - self.offsets[client]
 
 
@@ -130,11 +133,11 @@ class RoundState(NamedTuple):
     key: Array
     round: Array
     params: Params
-    server: Any
+    server_opt_state: Any
     """State of the server optimizer."""
-    memory: Memory
+    server_memory: Memory
     """What the server remembers for the clients' penalty."""
-    clients: Memory
-    """What each client remembers, stacked [clients, ...] and divided among the devices; mostly nothing."""
+    client_memories: Memory
+    """What each client remembers, stacked [clients, ...] and divided among the devices. Most methods have none."""
     steps_taken: Array
-    """Local steps each client has done so far, [clients]: its position in its own stream of epochs."""
+    """Local steps that each client has done so far, [clients]: its position in its own stream of epochs."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fedcos_jax import cli
+from fedcos_jax.cli.fedcos import fedcos
 from fedcos_jax.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
@@ -56,4 +56,4 @@ COMMANDS = [line for page in [*PAGES, ROOT / "README.md"] for line in page.read_
 @pytest.mark.parametrize("line", sorted({line for line in COMMANDS if re.match(r"fedcos \w+", line)}))
 def test_commands_are_understood(line):
     words = shlex.split(line, comments=True)
-    cli.parser().parse_args([word for word in words[1:] if word != "..."])
+    fedcos.parser().parse_args([word for word in words[1:] if word != "..."])

@@ -26,7 +26,7 @@ from fedcos_jax import (
 )
 from fedcos_jax.errors import InputError
 from fedcos_jax.methods import METHODS, MethodSpec, Options, Term, in_paper_form, parse
-from fedcos_jax.simulate import init_state, one_round
+from fedcos_jax.engine.loop import init_state, one_round
 
 KEY = jax.random.key(3)
 COHORT = jax.jit(sampling.cohort, static_argnums=(1, 2))

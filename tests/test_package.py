@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import fedcos_jax
-from fedcos_jax import results
+from fedcos_jax.runs import files
 
 ROOT = Path(__file__).parents[1]
 BUILD = "from setuptools import build_meta as b; print(b.build_wheel({0!r})); print(b.build_sdist({0!r}))"
@@ -68,7 +68,7 @@ def test_installs_and_runs_in_a_fresh_environment(distributions, tmp_path):
     )
     assert run.returncode == 0, run.stderr
     assert "after 1 rounds" in run.stdout
-    assert results.read(tmp_path / "r.json")["versions"]["fedcos-jax"] == fedcos_jax.__version__
+    assert files.read(tmp_path / "r.json")["versions"]["fedcos-jax"] == fedcos_jax.__version__
     where = subprocess.check_output(
         [python, "-c", "import fedcos_jax; print(fedcos_jax.__file__)"], cwd=tmp_path, env=environment, text=True
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments import table2
-from fedcos_jax import results
+from fedcos_jax.runs import files
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -28,7 +28,7 @@ def test_table_has_the_numbers_of_the_results():
     for method, cells in shown.items():
         for partition, paper, cell in zip(table2.TABLE.settings, table2.TABLE.paper[method], cells, strict=True):
             found = [
-                results.read(path) for path in (ROOT / "results" / "paper" / "table2").glob(f"{partition}_*_seed0.json")
+                files.read(path) for path in (ROOT / "results" / "paper" / "table2").glob(f"{partition}_*_seed0.json")
             ]
             ours = [r["last_accuracy"] for r in found if r["method"] == method and not r["variant"]]
             expected = f"{paper:.2f} / " + (f"{ours[0]:.2f}" if ours else "–")

@@ -10,9 +10,9 @@ from flax.traverse_util import flatten_dict, unflatten_dict
 from benchmarks.peers.job import BATCH, CLASSES, RATE, SHAPES, STEPS, Data, Job, Outcome, Weights
 from fedcos_jax import Schedule, client_sgd, fedavg, federate, models, run
 from fedcos_jax.data import Dataset, scaled
-from fedcos_jax.mesh import use_all_cores
-from fedcos_jax.partition import Ownership
-from fedcos_jax.simulate import evaluate, init_state
+from fedcos_jax.engine.devices import use_all_cores
+from fedcos_jax.data.partition import Ownership
+from fedcos_jax.engine.loop import evaluate, init_state
 from fedcos_jax.types import Examples, Params
 
 REPEATS = 2

@@ -14,7 +14,7 @@ from dataclasses import replace
 from experiments.figures.curves import accuracy_figure
 from experiments.table import Profile, Table
 from experiments.table1 import SETTINGS
-from fedcos_jax.experiment import Config
+from fedcos_jax.runs.config import Config
 
 SCENE = Config(dataset="cifar10", model="resnet18", clients=5, lr=0.1)
 

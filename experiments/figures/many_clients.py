@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from experiments.figures.curves import accuracy_figure
 from experiments.table import Profile, Setting, Table
-from fedcos_jax.experiment import Config
+from fedcos_jax.runs.config import Config
 
 
 def _table(

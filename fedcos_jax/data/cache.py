@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedcos_jax.data.forms import Arrays
+from fedcos_jax.data.formats.forms import Arrays
 
 VERSION = 1
 """Raised whenever a decoder gives other arrays for the same files, or entries change their layout."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedcos_jax.data.forms import Arrays
+from fedcos_jax.data.formats.forms import Arrays
 from fedcos_jax.errors import require
 
 ROWS: dict[str, dict[str, str]] = {

@@ -11,9 +11,9 @@ import numpy as np
 from fedcos_jax.data.augment import crop_and_flip
 from fedcos_jax.data.checksums import check_file, check_rows
 from fedcos_jax.data.dataset import Dataset, image_dataset
-from fedcos_jax.data.forms import Arrays, Form
-from fedcos_jax.data.pickles import read_batch
-from fedcos_jax.data.sheets import read_packed, read_pixel_rows
+from fedcos_jax.data.formats.forms import Arrays, Form
+from fedcos_jax.data.formats.pickles import read_batch
+from fedcos_jax.data.formats.sheets import read_packed, read_pixel_rows
 from fedcos_jax.errors import InputError, require
 
 SIDE = 32

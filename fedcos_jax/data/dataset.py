@@ -9,9 +9,9 @@ import numpy as np
 from jax.tree_util import Partial
 from numpy.typing import ArrayLike
 
-from fedcos_jax.data.forms import Arrays
+from fedcos_jax.data.formats.forms import Arrays
+from fedcos_jax.data.partition import Ownership, require_rows
 from fedcos_jax.errors import require
-from fedcos_jax.partition import Ownership, require_rows
 from fedcos_jax.types import Array, Examples, FederatedData, Scalar
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedcos_jax.data.checksums import check_rows
 from fedcos_jax.data.dataset import Dataset, image_dataset, scaled
-from fedcos_jax.data.forms import Arrays, Form
+from fedcos_jax.data.formats.forms import Arrays, Form
 from fedcos_jax.errors import InputError, require
 
 NAME = "fashion_mnist"

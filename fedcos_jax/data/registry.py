@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from fedcos_jax.data import cifar, dialects, digits, fashion_mnist, shakespeare, synthetic
 from fedcos_jax.data.dataset import Dataset
-from fedcos_jax.data.forms import Form
-from fedcos_jax.data.tfds import Catalogue
+from fedcos_jax.data.formats.forms import Form
+from fedcos_jax.data.formats.tfds import Catalogue
 
 
 class DatasetEntry(NamedTuple):

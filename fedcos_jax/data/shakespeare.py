@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedcos_jax.data.dataset import Dataset
-from fedcos_jax.data.forms import Arrays, Form
+from fedcos_jax.data.formats.forms import Arrays, Form
 from fedcos_jax.data.text import next_character
 from fedcos_jax.errors import InputError, require
 

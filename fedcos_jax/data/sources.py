@@ -7,9 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from fedcos_jax.data import cache, forms, tfds
+from fedcos_jax.data import cache
 from fedcos_jax.data.dataset import Dataset
-from fedcos_jax.data.forms import Arrays
+from fedcos_jax.data.formats import forms, tfds
+from fedcos_jax.data.formats.forms import Arrays
 from fedcos_jax.data.registry import DATASETS, DatasetEntry
 from fedcos_jax.errors import InputError, require, require_known
 

@@ -4,7 +4,7 @@ import math
 
 import flax.linen as nn
 
-from fedcos_jax.models.layers import Dropout, conv, dense, with_channels
+from fedcos_jax.ops.layers import Dropout, conv, dense, with_channels
 from fedcos_jax.types import Array
 
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fedcos_jax.models.layers import dense, torch_uniform
+from fedcos_jax.ops.layers import dense, torch_uniform
 from fedcos_jax.types import Array
 
 GATES = 4

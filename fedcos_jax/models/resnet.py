@@ -5,7 +5,7 @@ import math
 import flax.linen as nn
 import jax.numpy as jnp
 
-from fedcos_jax.models.layers import GroupNorm, conv, dense, with_channels
+from fedcos_jax.ops.layers import GroupNorm, conv, dense, with_channels
 from fedcos_jax.types import Array
 
 GROUPS = 16

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks import scaling
-from fedcos_jax import chunks, mesh
+from fedcos_jax.engine import chunks
+from fedcos_jax.engine import devices
 
 
 @pytest.mark.parametrize(
@@ -44,9 +45,9 @@ def test_every_client_with_steps_is_in_one_chunk_and_waits_within_tolerance(num_
 
 
 def test_the_longest_work_goes_to_the_least_loaded():
-    owners = mesh.least_loaded(jnp.array([10, 4, 4, 3, 1]), 2)
+    owners = devices.least_loaded(jnp.array([10, 4, 4, 3, 1]), 2)
     assert owners.tolist() == [0, 1, 1, 1, 0]
 
 
 def test_a_hand_that_is_full_takes_no_more():
-    assert mesh.least_loaded(jnp.array([10, 1, 1, 1, 1]), 2, most=3).tolist() == [0, 1, 1, 1, 0]
+    assert devices.least_loaded(jnp.array([10, 1, 1, 1, 1]), 2, most=3).tolist() == [0, 1, 1, 1, 0]

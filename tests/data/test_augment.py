@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedcos_jax.data import augment, cifar, federate, load
-from fedcos_jax.local import LocalTask, train_client
+from fedcos_jax.engine.client import LocalTask, train_client
 from fedcos_jax.methods import fedavg
 from fedcos_jax.models import Model
 from fedcos_jax.optimizers import client_sgd
-from fedcos_jax.partition import Ownership
+from fedcos_jax.data.partition import Ownership
 from fedcos_jax.types import LocalContext
 
 PREPROCESS = augment.crop_and_flip(cifar.MEAN, cifar.DEVIATION)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import fedcos_jax as fc
-from fedcos_jax import partition
+from fedcos_jax.data import partition
 from fedcos_jax.data.augment import crop_and_flip
 from fedcos_jax.data.dataset import Dataset
 from fedcos_jax.types import Examples

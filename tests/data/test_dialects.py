@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fedcos_jax import InputError, federate, load
 from fedcos_jax.data.dialects import LONGEST, OWN_SHARE, SHORTEST, VOCABULARY, dialects, successors, write
-from fedcos_jax.partition import build
+from fedcos_jax.data.partition import build
 
 
 def test_text_follows_its_chain():

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedcos_jax import InputError
-from fedcos_jax.data.pickles import read_batch
+from fedcos_jax.data.formats.pickles import read_batch
 
 
 class Calls:

@@ -10,7 +10,7 @@ import pytest
 
 from fedcos_jax import InputError
 from fedcos_jax.data import federate, load, shakespeare
-from fedcos_jax.partition import build
+from fedcos_jax.data.partition import build
 
 WINDOW = shakespeare.WINDOW
 TEXT = """

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fedcos_jax import InputError, federate, load
 from fedcos_jax.data import synthetic
 from fedcos_jax.data.synthetic import CLASSES, FEATURES, TILE, client_model, power_law_sizes
-from fedcos_jax.partition import build
+from fedcos_jax.data.partition import build
 
 
 def test_labels_are_those_of_each_clients_own_model():

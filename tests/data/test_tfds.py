@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from fedcos_jax import InputError
-from fedcos_jax.data import checksums, load, tfds
+from fedcos_jax.data import checksums, load
+from fedcos_jax.data.formats import tfds
 from fedcos_jax.data.registry import DATASETS
 
 

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from experiments.table import Table, cells
-from fedcos_jax import results
+from fedcos_jax.runs import files
 
 ROUNDS = 20
 
@@ -24,7 +24,7 @@ def write(folder: Path, table: Table, profile: str, setting: str, method: str, a
         "config": asdict(cell.config),
         "versions": {"jax": "1.2.3"},
     }
-    results.write(cell.path(folder), result | other)
+    files.write(cell.path(folder), result | other)
     return cell.path(folder)
 
 

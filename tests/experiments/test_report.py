@@ -12,7 +12,7 @@ from experiments import reproduce, table1, table2, table4, table5
 from experiments.report import rules
 from experiments.report.claims import CLAIMS, Claim, judge
 from experiments.report.page import judged
-from fedcos_jax import results
+from fedcos_jax.runs import files
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 
@@ -208,7 +208,7 @@ addEventListener("load", () => {
 @pytest.mark.skipif(BROWSER is None, reason="needs chromium or chrome")
 def test_in_a_browser(folder, page):
     probe = folder / "paper" / "probe.html"
-    results.write_text(probe, PROBE)
+    files.write_text(probe, PROBE)
     flags = "--headless --no-sandbox --disable-gpu --allow-file-access-from-files --enable-logging=stderr --dump-dom"
     command = [BROWSER, *flags.split(), f"--user-data-dir={folder / 'browser'}", probe.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)

@@ -11,11 +11,12 @@ import pytest
 from experiments import latex, markdown, reproduce
 from experiments.comparison import compare, variants, without_fedcos
 from experiments.table import PROFILES, VALUES, cells, select, slug
-from fedcos_jax import InputError, models, results
+from fedcos_jax import InputError, models
+from fedcos_jax.runs import files
 from fedcos_jax.data import DATASETS
 from fedcos_jax.data.sources import parse as parse_dataset
 from fedcos_jax.methods import parse
-from fedcos_jax.partition import build
+from fedcos_jax.data.partition import build
 
 TABLES = reproduce.TABLES
 ROWS = {name: entry.rows[0] for name, entry in DATASETS.items() if entry.rows is not None}
@@ -109,7 +110,7 @@ def test_variants_are_shown_over_their_seeds_beside_the_cells_own(tmp_path):
             cells(table, "paper", methods=["FedAvg"], settings=["fmnist-0.1"], seeds=seed + 1, variant=variant)
         )[seed:]
         numbers = {"best_accuracy": best, "last_accuracy": best - 5, "last10_accuracy": 0.0}
-        results.write(cell.path(tmp_path), {"method": "FedAvg", "seed": seed, "variant": variant, **numbers})
+        files.write(cell.path(tmp_path), {"method": "FedAvg", "seed": seed, "variant": variant, **numbers})
     (shown,) = variants(table, "paper", tmp_path)
     assert shown[:4] == ("fmnist-0.1", "FedAvg", "replay = None", [0, 1])
     (best, against_best), (last, against_last) = shown.numbers
@@ -133,7 +134,7 @@ def folder(tmp_path):
             for seed, (best, last) in enumerate(seeds):
                 values = {"best_accuracy": best, "last_accuracy": last, "last10_accuracy": last + 1}
                 result = {"method": method, "seed": seed, "variant": {}, **values}
-                results.write(tmp_path / profile / "table4" / f"{setting}_{slug(method)}_seed{seed}.json", result)
+                files.write(tmp_path / profile / "table4" / f"{setting}_{slug(method)}_seed{seed}.json", result)
     return tmp_path
 
 

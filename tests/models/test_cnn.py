@@ -7,7 +7,7 @@ import pytest
 
 from fedcos_jax import models
 from fedcos_jax.errors import InputError
-from fedcos_jax.models.layers import Dropout
+from fedcos_jax.ops.layers import Dropout
 
 KEY = jax.random.key(0)
 

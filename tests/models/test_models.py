@@ -8,7 +8,7 @@ import pytest
 
 from fedcos_jax import models
 from fedcos_jax.errors import InputError
-from fedcos_jax.models.layers import Dropout, random_mask
+from fedcos_jax.ops.layers import Dropout, random_mask
 
 KEY = jax.random.key(0)
 

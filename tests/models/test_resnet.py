@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedcos_jax import models
-from fedcos_jax.models.layers import GroupNorm
+from fedcos_jax.ops.layers import GroupNorm
 from fedcos_jax.models.resnet import group_norm
 
 KEY = jax.random.key(0)

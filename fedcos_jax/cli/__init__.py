@@ -1,0 +1,1 @@
+"""The command `fedcos`, one file per subcommand."""

@@ -1,0 +1,102 @@
+"""`fedcos data`, `fedcos data prepare` and `fedcos partition`."""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+from fedcos_jax.cli import charts
+from fedcos_jax.data import DATASETS, SOURCES, data_directory, load, partition
+from fedcos_jax.data.sources import describe
+from fedcos_jax.runs.config import Config
+
+
+def add_data(commands) -> None:
+    """Adds `data` to the subcommands."""
+    data = commands.add_parser(
+        "data",
+        help="where each dataset was found, or how to get it; `data prepare NAME` checks and decodes one",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="""examples:
+  fedcos data                                         what there is, and what to do about the rest
+  fedcos data prepare cifar10 --data-dir DATA         check and decode once, for quick starts
+  fedcos data prepare fashion_mnist --source tfds     through TensorFlow Datasets""",
+    )
+    _add_data_dir(data)
+    data.set_defaults(command=list_datasets)
+    actions = data.add_subparsers(metavar="ACTION")
+    prepare = actions.add_parser(
+        "prepare",
+        help="check and decode a dataset into the cache",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="""examples:
+  fedcos data prepare fashion_mnist --data-dir DATA   from the files in DATA
+  fedcos data prepare cifar10 --source tfds           download through TensorFlow Datasets""",
+    )
+    prepare.add_argument("name", help="name of the dataset")
+    prepare.add_argument("--source", default="auto", help=f"one of {', '.join(SOURCES)} (default: auto)")
+    # Suppressed, so that a --data-dir in front of the action is not overwritten by this one's default.
+    _add_data_dir(prepare, default=argparse.SUPPRESS)
+    prepare.set_defaults(command=prepare_dataset)
+
+
+def add_partition(commands) -> None:
+    """Adds `partition` to the subcommands."""
+    command = commands.add_parser(
+        "partition",
+        help="who owns which classes under a partition, in numbers and as a picture",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="""examples:
+  fedcos partition --partition dirichlet0.3 --clients 20 --plot partition.png""",
+    )
+    defaults = Config()
+    for name in ("dataset", "partition", "clients", "seed"):
+        value = getattr(defaults, name)
+        command.add_argument(
+            f"--{name}", default=value, type=type(value), help=f"as in `fedcos run` (default: {value})"
+        )
+    _add_data_dir(command)
+    command.add_argument("--plot", type=Path, metavar="FILE", help="draw clients x classes; a .png, .pdf or .svg file")
+    command.set_defaults(command=show_partition)
+
+
+def _add_data_dir(command: argparse.ArgumentParser, **options) -> None:
+    text = "folder of the datasets (default: variable FEDCOS_DATA_DIR)"
+    command.add_argument("--data-dir", metavar="DIR", help=text, **options)
+
+
+def list_datasets(options: argparse.Namespace) -> None:
+    folder = data_directory(options.data_dir)
+    for name, entry in DATASETS.items():
+        rows = "as many as asked" if entry.rows is None else "{:,} + {:,}".format(*entry.rows)
+        print(f"{name:<14} {rows:>17} rows  {_shape(entry.shape):<8}  {describe(name, folder)}")
+
+
+def prepare_dataset(options: argparse.Namespace) -> None:
+    started = time.perf_counter()
+    dataset = load(options.name, options.source, options.data_dir)
+    seconds = time.perf_counter() - started
+    train, test = len(dataset.train.y), len(dataset.test.y)
+    clients = "" if dataset.groups is None else f", {len(np.unique(dataset.groups)):,} clients"
+    print(
+        f"{dataset.name}: {train:,} training and {test:,} test rows ({train + test:,} in all) "
+        f"of shape {_shape(dataset.input_shape)}, {dataset.classes} classes{clients}; ready in {seconds:.1f} s"
+    )
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape))
+
+
+def show_partition(options: argparse.Namespace) -> None:
+    dataset = load(options.dataset, data_dir=options.data_dir)
+    ownership = partition.build(
+        options.partition, dataset.train.y, options.clients, options.seed, groups=dataset.groups
+    )
+    counts = charts.class_counts(dataset.train.y, ownership, dataset.classes)
+    title = f"{dataset.name}, {options.partition}, {len(counts):,} clients"
+    if options.plot is not None:
+        charts.draw_partition(counts, title, options.plot)
+    for what, numbers in (("rows", counts.sum(axis=1)), ("classes", (counts > 0).sum(axis=1))):
+        print(f"{title}: {numbers.min():,} to {numbers.max():,} {what} per client, median {np.median(numbers):,.0f}")

@@ -1,0 +1,1 @@
+"""How datasets lie on disk."""

@@ -1,0 +1,253 @@
+"""A whole run: `simulate` as one pure function, and `run` as the same computation, compiled, with callbacks.
+
+A segment is the rounds up to an evaluation. `simulate` scans over segments. `run` is the one loop on the host: it takes
+each segment in one or more ticks and reports every tick to its callbacks, which show progress, write logs, keep
+checkpoints or end the run. All ticks are one compiled program, because the number of rounds is an argument of it, so
+results do not depend on how a segment is cut into ticks.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from fedcos_jax.engine.devices import SAME
+from fedcos_jax.engine.evaluation import Evaluation, evaluate
+from fedcos_jax.engine.experiment import Experiment, Federation
+from fedcos_jax.engine.measures import RoundInfo
+from fedcos_jax.engine.rounds import STATE_SPECS, init_state, one_round
+from fedcos_jax.engine.schedule import Schedule
+from fedcos_jax.errors import require
+from fedcos_jax.types import Array, RoundState
+
+_TICK_SECONDS = 0.5
+"""About how long a tick takes if rounds are shorter than that. A tick costs less than a millisecond."""
+
+
+class History(NamedTuple):
+    """What a run leaves: values per evaluation [evaluations] and per round [rounds]."""
+
+    evaluated: Array | np.ndarray
+    """Rounds completed at each evaluation, [evaluations]."""
+    evaluation: Evaluation
+    rounds: RoundInfo
+
+
+class Report(NamedTuple):
+    """What `run` tells its callbacks after each tick."""
+
+    completed: int
+    """Rounds completed since the start of the run."""
+    rounds: RoundInfo
+    """The rounds since the last report, [rounds], on the host."""
+    evaluation: Evaluation | None
+    """The global model on the test set, or None if this tick ended between evaluations."""
+    state: RoundState
+    """The state now. Its buffers are given up when the next tick begins."""
+
+
+Callback = Callable[[Report], Any]
+"""Called after each tick. The run ends if it returns True."""
+
+
+class Recorder:
+    """A callback that keeps what the reports say, as one history."""
+
+    def __init__(self, before: History | None = None) -> None:
+        """Starts empty, or with the history of the rounds before a resumed run."""
+        self._evaluated = [] if before is None else [before.evaluated]
+        self._evaluations = [] if before is None else [before.evaluation]
+        self._rounds = [] if before is None else [before.rounds]
+
+    def __call__(self, report: Report) -> None:
+        """Adds a report."""
+        self._rounds.append(report.rounds)
+        if report.evaluation is not None:
+            self._evaluated.append(np.array([report.completed]))
+            self._evaluations.append(jax.tree.map(lambda leaf: leaf[None], report.evaluation))
+
+    @property
+    def evaluated(self) -> bool:
+        """Whether there was an evaluation yet."""
+        return bool(self._evaluated)
+
+    def history(self) -> History:
+        """All of it. There must have been an evaluation."""
+        parts = (self._evaluated, self._evaluations, self._rounds)
+        return History(*(jax.tree.map(lambda *leaves: np.concatenate(leaves), *part) for part in parts))
+
+
+def segment(
+    state: RoundState, federation: Federation, until: Array, evaluated: Array
+) -> tuple[RoundState, RoundInfo, Evaluation]:
+    """Rounds until `until` are completed, at most a segment of them, then perhaps an evaluation.
+
+    Args:
+        state: to start from.
+        federation: what to train.
+        until: number of completed rounds at which to stop.
+        evaluated: whether to evaluate at the end.
+
+    Returns:
+        The state; the rounds [segment], those after `until` zero; the evaluation, zero if there was none.
+    """
+    advance = jax.jit(one_round)  # so that JAX traces it once, not again for the shapes of its results
+
+    def on_one_device(state: RoundState, federation: Federation, until: Array, evaluated: Array):
+        first = state.round
+
+        def body(carry: tuple[RoundState, RoundInfo]) -> tuple[RoundState, RoundInfo]:
+            state, infos = carry
+            next_state, info = advance(state, federation)
+            place = state.round - first
+            return next_state, jax.tree.map(lambda column, value: column.at[place].set(value), infos, info)
+
+        like = jax.eval_shape(advance, state, federation)[1]
+        empty = jax.tree.map(lambda leaf: jnp.zeros((federation.shapes.segment, *leaf.shape), leaf.dtype), like)
+        state, infos = jax.lax.while_loop(lambda carry: carry[0].round < until, body, (state, empty))
+        nothing = jax.tree.map(
+            lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(evaluate, state.params, federation)
+        )
+        evaluation = jax.lax.cond(evaluated, lambda: evaluate(state.params, federation), lambda: nothing)
+        return state, infos, evaluation
+
+    placement = federation.shapes.placement
+    on_all = placement.on_each(on_one_device, (STATE_SPECS, SAME, SAME, SAME), (STATE_SPECS, SAME, SAME))
+    return on_all(state, federation, until, evaluated)
+
+
+def simulate(key: Array, experiment: Experiment) -> tuple[RoundState, History]:
+    """A whole run as one pure function of the key and of every number in the experiment: jit it, vmap it.
+
+    Args:
+        key: decides initial parameters, cohorts, data order and noise.
+        experiment: what to run.
+
+    Returns:
+        The final state, from which a run can go on, and the history.
+
+    Example:
+        >>> keys = jax.random.split(jax.random.key(0), 5)
+        >>> _, histories = jax.jit(jax.vmap(lambda key: fc.simulate(key, experiment)))(keys)
+    """
+    federation, schedule = experiment.federation, experiment.schedule
+    ends = jnp.array(list(_ends(0, schedule)))
+
+    def body(state: RoundState, end: Array) -> tuple[RoundState, tuple[RoundInfo, Evaluation]]:
+        state, infos, evaluation = segment(state, federation, end, jnp.array(True))
+        return state, (infos, evaluation)
+
+    state, (infos, evaluations) = jax.lax.scan(body, init_state(key, federation), ends)
+    infos = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[: schedule.rounds], infos)
+    return state, History(ends, evaluations, infos)
+
+
+def _ends(completed: int, schedule: Schedule) -> Iterator[int]:
+    """The rounds after which the model is evaluated: every `eval_every`, and the last one."""
+    while completed < schedule.rounds:
+        completed = min(completed - completed % schedule.eval_every + schedule.eval_every, schedule.rounds)
+        yield completed
+
+
+# This program runs once, so optimizing it would take longer than running it.
+_compiled_init = jax.jit(init_state, compiler_options={"xla_backend_optimization_level": 1})
+_compiled_segment = jax.jit(segment, donate_argnames=("state",))
+
+
+def initial_state(key: Array, federation: Federation) -> RoundState:
+    """`init_state`, compiled, on all devices: the memories of all clients may be too much for one."""
+    return _compiled_init(*federation.shapes.placement.replicate((key, federation)))
+
+
+def run(
+    key: Array, experiment: Experiment, *, callbacks: Sequence[Callback] = (), state: RoundState | None = None
+) -> tuple[RoundState, History]:
+    """`simulate`, compiled, with callbacks.
+
+    New numbers in the method or the optimizer do not compile anew, nor does a new key or another number of rounds.
+
+    Args:
+        key: decides initial parameters, cohorts, data order and noise.
+        experiment: what to run.
+        callbacks: called in order after each tick. The run ends if one returns True.
+        state: go on from here to `schedule.rounds` instead of starting from the key. Its buffers are given up.
+
+    Returns:
+        The final state, and the history of the rounds run, on the host.
+
+    Example:
+        >>> state, history = fc.run(jax.random.key(0), experiment, callbacks=[fc.stop_at(accuracy=0.9)])
+    """
+    schedule = experiment.schedule
+    federation = experiment.federation.shapes.placement.replicate(experiment.federation)
+    state = initial_state(key, federation) if state is None else _resumed(state, key, federation)
+    completed, length, recorder = int(state.round), 1, Recorder()
+    require(completed < schedule.rounds, f"the state has {completed} rounds behind it, the schedule {schedule.rounds}")
+    for end in _ends(completed, schedule):
+        while completed < end:
+            until = min(completed + length, end)
+            started = time.perf_counter()
+            report = _tick(state, federation, completed, until, evaluated=until == end)
+            seconds = time.perf_counter() - started
+            length = max(1, length // 2) if seconds > _TICK_SECONDS else min(2 * length, schedule.rounds)
+            state, completed = report.state, until
+            stop = _told(report, (recorder, *callbacks))
+            if stop and report.evaluation is None:
+                report = _tick(state, federation, completed, completed, evaluated=True)
+                _told(report, (recorder, *callbacks))
+            if stop:
+                return report.state, recorder.history()
+    return state, recorder.history()
+
+
+def _tick(state: RoundState, federation: Federation, completed: int, until: int, *, evaluated: bool) -> Report:
+    """Some rounds of a segment, and the evaluation at its end."""
+    output = _compiled_segment(state, federation, jnp.int32(until), jnp.array(evaluated))
+    # Wait for the devices. On a CPU, collectives of several unfinished programs could block each other.
+    state, infos, evaluation = jax.block_until_ready(output)
+    infos, evaluation = jax.device_get((infos, evaluation))
+    rounds = jax.tree.map(lambda leaf: leaf[: until - completed], infos)
+    return Report(until, rounds, evaluation if evaluated else None, state)
+
+
+def _told(report: Report, callbacks: Sequence[Callback]) -> bool:
+    """Tells all callbacks, and says whether one of them wants the run to end."""
+    answers = [callback(report) for callback in callbacks]
+    return any(answer is True for answer in answers)
+
+
+def stop_at(accuracy: float) -> Callback:
+    """A callback that ends the run as soon as the test accuracy, in [0, 1], is reached."""
+    return lambda report: report.evaluation is not None and bool(report.evaluation.accuracy >= accuracy)
+
+
+def _resumed(state: RoundState, key: Array, federation: Federation) -> RoundState:
+    """The state on the federation's devices. Raises InputError if it is of another kind of run."""
+    theirs, ours = state.steps_taken.shape[0], federation.data.num_clients
+    require(theirs == ours, f"the state is of a run with {theirs} clients, the data has {ours}")
+    like = jax.eval_shape(init_state, key, federation)
+    kinds = {(jax.tree.structure(s), tuple(leaf.shape for leaf in jax.tree.leaves(s.params))) for s in (state, like)}
+    require(len(kinds) == 1, "the state is of a run with another method or model")
+    placement = federation.shapes.placement
+    rows = placement.even_rows(ours)
+
+    def fit(leaf: Array) -> Array:
+        if leaf.shape[0] == rows:
+            return leaf
+        return jnp.pad(leaf[:ours], ((0, rows - ours), *[(0, 0)] * (leaf.ndim - 1)))
+
+    shared = placement.replicate(state._replace(client_memories=()))
+    return shared._replace(client_memories=placement.split(jax.tree.map(fit, state.client_memories)))
+
+
+def compile_segment(key: Array, experiment: Experiment) -> tuple[jax.stages.Compiled, tuple]:
+    """The program of `run`, compiled and not run, and arguments for one round with an evaluation.
+
+    The first argument, the state, is given up by a call and comes back first.
+    """
+    federation = experiment.federation.shapes.placement.replicate(experiment.federation)
+    arguments = (initial_state(key, federation), federation, jnp.int32(1), jnp.array(True))
+    return _compiled_segment.lower(*arguments).compile(), arguments

@@ -1,0 +1,77 @@
+"""One round of federated training: the state before the first round, and the pure function from one to the next."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from fedcos_jax import tree
+from fedcos_jax.engine import sampling
+from fedcos_jax.engine.cohort import Clients, train_cohort
+from fedcos_jax.engine.devices import DIVIDED, SAME
+from fedcos_jax.engine.experiment import Federation
+from fedcos_jax.engine.measures import RoundInfo, round_info
+from fedcos_jax.types import Array, FederatedData, RoundState, ServerMove
+
+_SPECS: dict[str, Any] = dict.fromkeys(RoundState._fields, SAME) | {"client_memories": DIVIDED}
+STATE_SPECS = RoundState(**_SPECS)
+"""How a state lies on the devices: only the client memories are divided."""
+
+
+def init_state(key: Array, federation: Federation) -> RoundState:
+    """The state before the first round: x̂⁰ drawn from the key, d̂⁰ = 0."""
+    method, placement = federation.method, federation.shapes.placement
+    num_clients = federation.data.num_clients
+    init_key, run_key = jax.random.split(key)
+    params = federation.model.init(init_key)
+    memories = tree.stack(method.penalty.client_init(params), placement.even_rows(num_clients))
+    return RoundState(
+        key=run_key,
+        round=jnp.zeros((), jnp.int32),
+        params=params,
+        server_opt_state=method.server().init(params),
+        server_memory=method.penalty.init(params),
+        client_memories=placement.split_traced(memories),
+        steps_taken=jnp.zeros(num_clients, jnp.int32),
+    )
+
+
+def one_round(state: RoundState, federation: Federation) -> tuple[RoundState, RoundInfo]:
+    """One pass of Algorithm 1: choose the cohort S, train it, aggregate its moves, update the direction."""
+    method, data, shapes = federation.method, federation.data, federation.shapes
+    chosen = _choose(state, data, shapes.cohort)
+    sizes = data.size_of(chosen)
+    num_steps = shapes.num_steps(sizes)
+    steps_taken = state.steps_taken[chosen]
+    weights = method.weights(sizes, num_steps)
+    cohort = Clients(chosen, num_steps, steps_taken, weights, positions=jnp.arange(shapes.cohort))
+    client_memories, sums = train_cohort(state, federation, cohort)
+
+    # optax descends along gradients. The aggregated move already points downhill, so it is negated here and only here.
+    optimize = optax.with_extra_args_support(method.server()).update
+    gradient = tree.scale(-1, sums.moves.update)
+    participation = shapes.cohort / data.num_clients
+    descent, server_opt_state = optimize(gradient, state.server_opt_state, state.params, participation=participation)
+    params = optax.apply_updates(state.params, descent)
+    server_move = ServerMove(sums.moves.update, tree.sub(params, state.params), sums.memory_change)
+    next_state = RoundState(
+        key=state.key,
+        round=state.round + 1,
+        params=params,
+        server_opt_state=server_opt_state,
+        server_memory=method.penalty.server_update(state.server_memory, server_move),
+        client_memories=client_memories,
+        # Set what was read and increased. An addition might be scheduled before the read, which then needs a copy of
+        # the whole population's counters.
+        steps_taken=state.steps_taken.at[chosen].set(steps_taken + num_steps),
+    )
+    return next_state, round_info(sums.moves, server_move.move, shapes.cohort)
+
+
+def _choose(state: RoundState, data: FederatedData, size: int) -> Array:
+    """The cohort S of this round, [size]: the one that the data gives, or a random one."""
+    if data.cohorts is not None:
+        return data.cohorts[state.round]
+    cohort_key = jax.random.split(state.key, 3)[0]
+    return sampling.cohort(jax.random.fold_in(cohort_key, state.round), data.num_clients, size)

@@ -1,0 +1,1 @@
+"""The fast layers under the models."""

@@ -1,0 +1,6 @@
+"""An axis cut into equal blocks, so that a loop can take one block at a time."""
+
+
+def largest_divisor(length: int, at_most: int) -> int:
+    """The largest block size that divides the length and is at most `at_most` (or 1)."""
+    return max(size for size in range(1, length + 1) if length % size == 0 and size <= max(at_most, 1))

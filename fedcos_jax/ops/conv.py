@@ -1,0 +1,81 @@
+"""Convolution and max-pooling, computed in the form that suits the platform."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from fedcos_jax.ops import winograd
+from fedcos_jax.ops.block_conv import block_conv, choose_blocks
+from fedcos_jax.types import Array
+
+Padding = str | Sequence[tuple[int, int]]
+
+
+class Conv(nn.Module):
+    """nn.Conv on [batch, height, width, channels], then max-pooling: same parameters, same values.
+
+    On CPUs they run as matrix products, of transformed tiles (`winograd`) or of blocks of pixels (`block_conv`),
+    whichever suits the layer's shape; on accelerators, as they are.
+    """
+
+    features: int
+    kernel_size: tuple[int, int]
+    strides: tuple[int, int] = (1, 1)
+    padding: Padding = "VALID"
+    use_bias: bool = True
+    pool: int = 1
+    """Side and stride of the max-pooling window; 1 for none."""
+    kernel_init: nn.initializers.Initializer = nn.initializers.lecun_normal()
+    bias_init: nn.initializers.Initializer = nn.initializers.zeros_init()
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        shape = (*self.kernel_size, x.shape[-1], self.features)
+        kernel = self.param("kernel", self.kernel_init, shape)
+        padding = self.padding if isinstance(self.padding, str) else tuple(map(tuple, self.padding))
+        y = conv_pool(x, kernel, strides=self.strides, padding=padding, pool=self.pool)
+        # The same bias in a whole window moves its maximum by just that bias.
+        return y + self.param("bias", self.bias_init, (self.features,)).reshape(1, 1, 1, -1) if self.use_bias else y
+
+
+@partial(jax.jit, static_argnames=("strides", "padding", "pool"))
+def conv_pool(x: Array, kernel: Array, *, strides: tuple[int, int], padding: Padding, pool: int) -> Array:
+    """Convolution, then max-pooling with windows of pool x pool side by side.
+
+    A function of its own for JAX, so that layers of the same shapes are traced once.
+
+    Args:
+        x: [batch, height, width, in].
+        kernel: [kh, kw, in, out].
+        strides: of the convolution.
+        padding: "VALID", "SAME" or ((top, bottom), (left, right)).
+        pool: 1 for none.
+    """
+    cpu_form, window_form = (
+        partial(form, strides=strides, padding=padding, pool=pool) for form in (_products, window_conv)
+    )
+    return jax.lax.platform_dependent(x, kernel, cpu=cpu_form, default=window_form)
+
+
+def _products(x: Array, kernel: Array, *, strides: tuple[int, int], padding: Padding, pool: int) -> Array:
+    if isinstance(padding, str):
+        padding = jax.lax.padtype_to_pads(x.shape[1:3], kernel.shape[:2], strides, padding)
+    if winograd.suits(kernel.shape, strides, pool):
+        vertical, horizontal = padding
+        return winograd.winograd_conv(x, kernel, (vertical, horizontal))
+    x = jnp.pad(x, ((0, 0), *padding, (0, 0)))
+    return block_conv(x, kernel, choose_blocks((x.shape[1], x.shape[2]), kernel.shape, strides, pool))
+
+
+def window_conv(x: Array, kernel: Array, *, strides: tuple[int, int], padding: Padding, pool: int) -> Array:
+    """`conv_pool` by XLA's own convolution and window reduction."""
+    y = jax.lax.conv_general_dilated(x, kernel, strides, padding, dimension_numbers=("NHWC", "HWIO", "NHWC"))
+    return max_pool(y, pool)
+
+
+def max_pool(x: Array, pool: int) -> Array:
+    """Maximum over windows of pool x pool side by side; what is left over at the edges is dropped."""
+    return x if pool == 1 else nn.max_pool(x, (pool, pool), strides=(pool, pool))

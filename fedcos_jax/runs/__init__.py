@@ -1,0 +1,1 @@
+"""A run as plain values: configs, results, and what is written to disk."""

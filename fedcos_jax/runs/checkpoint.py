@@ -1,0 +1,142 @@
+"""A run kept on disk as it goes on, so that a killed run goes on where it was instead of starting again.
+
+Import this module only where a run is kept: Orbax takes half a second to load.
+"""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import orbax.checkpoint as ocp
+
+from fedcos_jax.engine import devices
+from fedcos_jax.engine.devices import Placement
+from fedcos_jax.engine.evaluation import Evaluation
+from fedcos_jax.engine.experiment import Experiment
+from fedcos_jax.engine.loop import Callback, History, Recorder, Report, run
+from fedcos_jax.engine.measures import RoundInfo
+from fedcos_jax.engine.rounds import STATE_SPECS, init_state
+from fedcos_jax.errors import InputError, require
+from fedcos_jax.runs import settings
+from fedcos_jax.types import Array, RoundState
+
+
+class Checkpoints:
+    """The latest state of one run, in a folder of its own. The folder is made when there is something to keep.
+
+    Attributes:
+        folder: of the run.
+        identity: of the run, ready for JSON. A folder of another run is an error.
+        every: least seconds between checkpoints.
+        keep_end: whether to keep the end of the run too, so that it can go on to more rounds.
+        seconds: how long the run has taken so far, over all its processes.
+    """
+
+    def __init__(self, folder: Path, identity: dict[str, Any], every: float = 60.0, *, keep_end: bool = True) -> None:
+        require(every >= 0, f"the seconds between checkpoints cannot be negative, got {every:g}")
+        self.folder, self.identity, self.every, self.keep_end = folder, identity, every, keep_end
+        self.seconds = 0.0
+
+    def run(self, key: Array, experiment: Experiment, callbacks: Sequence[Callback] = ()) -> History:
+        """`run` from what the folder holds, kept there on the way. Callbacks are first told what it holds."""
+        rounds = experiment.schedule.rounds
+        about = self.about(rounds)
+        state, before = None, None
+        if about is not None:
+            self.seconds = about["seconds"]
+            state, before = self._read(key, experiment, about["devices"])
+            for report in _as_reports(state, before):
+                for callback in callbacks:
+                    callback(report)
+            if about["rounds"] == rounds:
+                return before
+        recorder = Recorder(before)
+        started = time.monotonic() - self.seconds
+        kept = time.monotonic()
+
+        def keep(report: Report) -> None:
+            nonlocal kept
+            self.seconds = time.monotonic() - started
+            due = self.keep_end if report.completed == rounds else time.monotonic() - kept >= self.every
+            if due and recorder.evaluated:
+                self._keep(report.state, recorder.history(), experiment.federation.shapes.placement)
+                kept = time.monotonic()
+
+        run(key, experiment, callbacks=[recorder, *callbacks, keep], state=state)
+        return recorder.history()
+
+    def about(self, rounds: int) -> dict[str, Any] | None:
+        """What the folder says about the run of `rounds` rounds that it holds. None if it holds nothing."""
+        if not self.folder.exists():
+            return None
+        with self._manager() as manager:
+            completed = manager.latest_step()
+            if completed is None:
+                return None
+            try:
+                about = manager.restore(completed, args=ocp.args.Composite(about=ocp.args.JsonRestore())).about
+            except (KeyError, ValueError, OSError):
+                about = None
+        if not isinstance(about, dict) or "identity" not in about:
+            raise InputError(f"{self.folder} holds no checkpoint that can be read: remove it or choose another folder")
+        differing = settings.differences(about["identity"], self.identity)
+        require(not differing, f"{self.folder} holds another run, with {differing}: remove it or choose another folder")
+        require(completed <= rounds, f"{self.folder} holds {completed} rounds of the run, more than {rounds}")
+        return about | {"rounds": completed}
+
+    def _read(self, key: Array, experiment: Experiment, count: int) -> tuple[RoundState, History]:
+        """The state as a run on `count` devices left it, on these devices if there are as many, else on one."""
+        federation = experiment.federation
+        like = jax.eval_shape(lambda: init_state(key, federation))
+        rows = -(-federation.data.num_clients // count) * count
+        memories = jax.tree.map(
+            lambda leaf: jax.ShapeDtypeStruct((rows, *leaf.shape[1:]), leaf.dtype), like.client_memories
+        )
+        here = federation.shapes.placement
+        where = here if here.count == count else devices.available(1)
+        wanted = RoundState(*map(_placed(where), like._replace(client_memories=memories), STATE_SPECS))
+        parts = ocp.args.Composite(state=ocp.args.StandardRestore(wanted), history=ocp.args.StandardRestore())
+        with self._manager() as manager:
+            kept = manager.restore(manager.latest_step(), args=parts)
+        columns = kept.history
+        evaluation, rounds = Evaluation(**columns["evaluation"]), RoundInfo(**columns["rounds"])
+        return kept.state, History(columns["evaluated"], evaluation, rounds)
+
+    def _keep(self, state: RoundState, history: History, placement: Placement) -> None:
+        about = {"identity": self.identity, "seconds": self.seconds, "devices": placement.count}
+        parts = ocp.args.Composite(
+            about=ocp.args.JsonSave(about), state=ocp.args.StandardSave(state), history=ocp.args.StandardSave(history)
+        )
+        with self._manager() as manager:
+            manager.save(int(state.round), args=parts)
+
+    def _manager(self) -> ocp.CheckpointManager:
+        # The next tick overwrites the state's buffers, so nothing may be left to write by then.
+        options = ocp.CheckpointManagerOptions(max_to_keep=1, enable_async_checkpointing=False)
+        return ocp.CheckpointManager(self.folder.absolute(), options=options)
+
+
+def _placed(where: Placement):
+    """(tree of shapes, spec) -> the shapes on these devices."""
+
+    def place(values: Any, spec: Any) -> Any:
+        sharding = where.sharding(spec)
+        return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding), values)
+
+    return place
+
+
+def _as_reports(state: RoundState, history: History) -> list[Report]:
+    """A history as the reports of its segments."""
+    reports, first = [], 0
+    for place, completed in enumerate(history.evaluated.tolist()):
+        rounds = jax.tree.map(lambda leaf, first=first, last=completed: leaf[first:last], history.rounds)
+        evaluation = jax.tree.map(lambda leaf, place=place: leaf[place], history.evaluation)
+        reports.append(Report(completed, rounds, evaluation, state))
+        first = completed
+    rest = jax.tree.map(lambda leaf: leaf[first:], history.rounds)
+    if len(rest.train_loss):
+        reports.append(Report(first + len(rest.train_loss), rest, None, state))
+    return reports

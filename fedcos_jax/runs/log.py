@@ -1,0 +1,116 @@
+"""The log of a run, written as the run goes on: a CSV file, and TensorBoard's event files where they are wanted."""
+
+import csv
+import importlib.util
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedcos_jax.engine.loop import Callback, Report
+from fedcos_jax.engine.measures import RoundInfo
+from fedcos_jax.errors import InputError, require
+from fedcos_jax.runs import files, settings
+from fedcos_jax.runs.config import Config
+from fedcos_jax.runs.result import EVALUATED, numbers
+
+CSV_FILE, CONFIG_FILE = "history.csv", "config.toml"
+OF_THE_DATA = ("data_dir", "source")
+"""What the stored config has besides the run's own fields."""
+COLUMNS = ("round", *EVALUATED, *RoundInfo._fields)
+INSTALL_TENSORBOARD = "pip install tensorboardX"
+
+
+def has_tensorboard() -> bool:
+    """Whether event files can be written."""
+    return importlib.util.find_spec("tensorboardX") is not None
+
+
+@contextmanager
+def open_log(folder: Path, config: str, tensorboard: bool | None = None, *, anew: bool = False) -> Iterator[Callback]:
+    """Yields the callback that writes the log. Every call leaves whole rows on the disk.
+
+    Args:
+        folder: made if it is missing. It must not hold the log of another run.
+        config: of the run, as TOML, stored beside the history.
+        tensorboard: whether to write event files too, which needs tensorboardX. None: if it is installed.
+        anew: whether to write the log of a resumed run again from its start.
+    """
+    installed = has_tensorboard()
+    require(
+        installed or not tensorboard, f"--tensorboard needs tensorboardX, which is not installed: {INSTALL_TENSORBOARD}"
+    )
+    require(anew or not (folder / CSV_FILE).exists(), f"{folder} holds the log of a run already: choose another folder")
+    files.write_text(folder / CONFIG_FILE, config)
+    with ExitStack() as stack:
+        writers = [stack.enter_context(_csv_log(folder / CSV_FILE))]
+        if installed and tensorboard is not False:
+            writers.append(stack.enter_context(_event_log(folder, anew)))
+
+        def write(report: Report) -> None:
+            rows = rows_of(report)
+            for writer in writers:
+                writer(rows)
+
+        yield write
+
+
+def is_log_of(folder: Path, config: Config) -> bool:
+    """Whether the folder holds the log of this run, perhaps with fewer rounds."""
+    path = folder / CONFIG_FILE
+    if not path.is_file():
+        return False
+    fields = settings.declared(Config)
+    texts = settings.read_file(path, (*fields, *OF_THE_DATA))
+    logged = Config(**settings.from_text(Config, {name: text for name, text in texts.items() if name in fields}))
+    return logged.identity == config.identity
+
+
+def rows_of(report: Report) -> list[dict[str, Any]]:
+    """The rounds of a report, one row each. Accuracy and test loss are None where there was no evaluation."""
+    columns = {name: numbers(column) for name, column in report.rounds._asdict().items()}
+    first = report.completed - len(columns["train_loss"]) + 1
+    rows: list[dict[str, Any]] = [
+        {"round": first + i, **dict.fromkeys(EVALUATED), **{name: column[i] for name, column in columns.items()}}
+        for i in range(len(columns["train_loss"]))
+    ]
+    if rows and report.evaluation is not None:
+        accuracy, loss = report.evaluation
+        rows[-1] |= dict(zip(EVALUATED, numbers(np.array([100 * accuracy, loss])), strict=True))
+    return rows
+
+
+@contextmanager
+def _csv_log(path: Path):
+    try:
+        stream = path.open("w", encoding="utf-8", newline="")
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from None
+    with stream:
+        table = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+        table.writeheader()
+
+        def write(rows: list[dict[str, Any]]) -> None:
+            table.writerows(rows)
+            stream.flush()
+
+        yield write
+
+
+@contextmanager
+def _event_log(folder: Path, anew: bool):
+    from tensorboardX import SummaryWriter
+
+    # TensorBoard then forgets what earlier files have.
+    with SummaryWriter(str(folder), purge_step=0 if anew else None) as events:
+
+        def write(rows: list[dict[str, Any]]) -> None:
+            for row in rows:
+                for name in COLUMNS[1:]:
+                    if row[name] is not None:
+                        events.add_scalar(name, row[name], row["round"])
+            events.flush()
+
+        yield write
