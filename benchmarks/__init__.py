@@ -1,1 +1,1 @@
-"""Speed, always as ratios measured in one run."""
+"""Measurements of speed. Ratios are always measured in one run."""

@@ -1,4 +1,4 @@
-"""The pictures of the benchmarks, from the measurements alone."""
+"""The figures of the benchmarks, drawn from the stored measurements."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,13 +10,13 @@ from benchmarks.workload import RESULTS
 
 
 def scaling(measured: Mapping[str, Any]) -> None:
-    """Time a client-step, memory, and wasted work, side by side."""
+    """Time per client-step, memory, and wasted work, side by side."""
     figure = Figure(figsize=(11, 3.4), layout="constrained")
     times, memory, waste = figure.subplots(1, 3)
     for steps in sorted({row["local_steps"] for row in measured["clients"]}):
         rows = [row for row in measured["clients"] if row["local_steps"] == steps]
         _line(times, rows, "clients", "seconds_a_client_step", 1e6, label=f"{steps} local steps")
-    times.set(xlabel="clients a round, of 100,000", ylabel="µs a client-step")
+    times.set(xlabel="clients per round, of 100,000", ylabel="µs per client-step")
     times.legend()
     for key, label in (
         ("peak_resident_bytes", "process, at most"),
@@ -37,7 +37,7 @@ def scaling(measured: Mapping[str, Any]) -> None:
 
 
 def round_costs(measured: Mapping[str, Any]) -> None:
-    """Where a round's time goes, and what it costs as it grows."""
+    """Where the time of a round goes, and how it grows with the size of the round."""
     figure = Figure(figsize=(9, 2.2 + 0.3 * len(measured["breakdown"])), layout="constrained")
     axes = figure.subplots()
     names = [row["part"] for row in measured["breakdown"]]
@@ -51,7 +51,9 @@ def round_costs(measured: Mapping[str, Any]) -> None:
     figure = Figure(figsize=(10, 5.5), layout="constrained")
     for axes, (name, rows) in zip(figure.subplots(2, 2).flat, measured["curves"].items(), strict=True):
         _line(axes, rows, name, "seconds", 1e3)
-        axes.set(xlabel=name.replace("_", " "), ylabel="ms a run" if name == "rounds" else "ms a round", yscale="log")
+        axes.set(
+            xlabel=name.replace("_", " "), ylabel="ms per run" if name == "rounds" else "ms per round", yscale="log"
+        )
         shares = axes.twinx()
         _line(shares, rows, name, "of_the_limit", 100, color="tab:orange")
         shares.set(ylim=(0, 100))
@@ -67,6 +69,6 @@ def _line(axes: Axes, rows: Sequence[Mapping[str, float]], x: str, y: str, scale
 
 
 def save(figure: Figure, name: str) -> None:
-    """As a small PNG in benchmarks/results."""
+    """Writes a small PNG to benchmarks/results."""
     RESULTS.mkdir(exist_ok=True)
     figure.savefig(RESULTS / f"{name}.png", dpi=80)

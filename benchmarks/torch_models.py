@@ -1,4 +1,4 @@
-"""The models in plain PyTorch, and a plain training loop: what ours are tested and measured against."""
+"""The models in plain PyTorch, and a plain training loop. Ours are tested and measured against them."""
 
 import itertools
 
@@ -63,7 +63,7 @@ def resnet18(width, classes=10):
 
 
 def train(model, x, y, rows, batch, steps, augmented):
-    """Steps of SGD on random batches of a client's rows; x as stored (bytes or symbols), channels last."""
+    """Steps of SGD on random batches of a client's rows. x is as stored: bytes with channels last, or symbols."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     order = rows[torch.randperm(len(rows))]
     for step in range(steps):
@@ -74,7 +74,7 @@ def train(model, x, y, rows, batch, steps, augmented):
 
 
 def prepare(x, augmented):
-    """Symbols as they are; images as floats with channels first, cropped and mirrored at random if asked for."""
+    """Symbols stay as they are. Images become floats with channels first, and are cropped and flipped if augmented."""
     if x.dtype != torch.uint8:
         return x
     if not augmented:

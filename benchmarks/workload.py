@@ -1,84 +1,71 @@
-"""What the benchmarks share: random data, rounds timed one by one, this machine's name and its matrix-product limit."""
+"""What the benchmarks share: rounds timed one by one, and results that name the machine they come from."""
 
-import functools
+import dataclasses
 import itertools
 import json
 import os
 import platform
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from fedcos_jax import Schedule, client_sgd, run
-from fedcos_jax.engine import devices
-from fedcos_jax.data import Dataset, scaled
-from fedcos_jax.data.augment import crop_and_flip
-from fedcos_jax.data.cifar import DEVIATION, MEAN
-from fedcos_jax.data.dataset import as_stored
-from fedcos_jax.runs.config import versions
-from fedcos_jax.models import Model
-from fedcos_jax.engine.loop import compile_rounds, init_state
-from fedcos_jax.types import Examples, FederatedData, FederatedMethod
+from fedcos_jax import Experiment, FederatedData, FederatedMethod, Model, Schedule, client_sgd, run
+from fedcos_jax.engine import loop
+from fedcos_jax.engine.rounds import init_state
+from fedcos_jax.runs.result import versions
 
 RESULTS = Path(__file__).parent / "results"
 
 
-def random_dataset(
-    input_shape: tuple[int, ...], classes: int, rows: int, test_rows: int, *, augmented: bool = False
-) -> Dataset:
-    """Random bytes [rows, height, width, ...], or symbols [rows, length], with random labels."""
-    rng = np.random.default_rng(0)
-    symbols = len(input_shape) == 1
-    highest, dtype = (classes, np.int32) if symbols else (256, np.uint8)
-
-    def examples(rows: int) -> Examples:
-        return Examples(rng.integers(0, highest, (rows, *input_shape), dtype), rng.integers(0, classes, rows, np.int32))
-
-    plain = jax.tree_util.Partial(as_stored) if symbols else scaled(255.0, 0.5, 0.5)
-    preprocess = crop_and_flip(MEAN, DEVIATION) if augmented else plain
-    return Dataset("random", examples(rows), examples(test_rows), classes, preprocess)
-
-
-def rounds(
-    method: FederatedMethod, data: FederatedData, model: Model, at_once: int = 1, **shape: Any
-) -> Iterator[float]:
-    """Seconds of a round, again and again, as a user's `run` takes them; the compilation is left out.
+def experiment(
+    method: FederatedMethod, data: FederatedData, model: Model, rounds_per_run: int = 1, **shape: Any
+) -> Experiment:
+    """An experiment with one evaluation, after its last round.
 
     Args:
-        method, data, model: what is run.
-        at_once: rounds in one call, with one evaluation after them; their mean is given.
-        shape: of the schedule.
+        method, data, model: the parts of the experiment. Clients take plain SGD steps.
+        rounds_per_run: rounds in each run.
+        shape: the other fields of the schedule.
     """
-    state = None
+    schedule = Schedule(rounds=rounds_per_run, eval_every=rounds_per_run, **shape)
+    return Experiment(method=method, optimizer=client_sgd(0.01), data=data, model=model, schedule=schedule)
+
+
+def rounds(experiment: Experiment) -> Iterator[float]:
+    """Seconds per round, again and again: each is the mean over one call of `run`.
+
+    The first call compiles and is left out. Each later call goes on from the state that the call before it left, and
+    takes the rounds up to the next evaluation.
+    """
+    schedule, state = experiment.schedule, None
+    data = experiment.federation.shapes.placement.replicate(experiment.data)
     for call in itertools.count(1):
-        schedule = Schedule(rounds=call * at_once, eval_every=at_once, **shape)
-        if call == 1:
-            data = devices.replicate(data, schedule.shapes(data, model).devices)
+        longer = dataclasses.replace(schedule, rounds=call * schedule.eval_every)
+        continued = experiment.replace(data=data, schedule=longer)
         started = time.perf_counter()
-        state, _ = run(jax.random.key(0), method, client_sgd(0.01), data, model, schedule, state=state)
+        state, _ = run(jax.random.key(0), continued, state=state)
         if call > 1:
-            yield (time.perf_counter() - started) / at_once
+            yield (time.perf_counter() - started) / schedule.eval_every
 
 
-def compile_round(
-    method: FederatedMethod, data: FederatedData, model: Model, schedule: Schedule
-) -> tuple[jax.stages.Compiled, tuple]:
-    """`compile_rounds` for the rounds between two evaluations, from a state of zeros, which takes no program."""
-    shapes = schedule.shapes(data, model)
-    start = functools.partial(init_state, method=method, model=model, num_clients=data.num_clients)
-    state = jax.eval_shape(functools.partial(start, devices=shapes.devices), jax.random.key(0))
-    state = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), state._replace(key=None))
-    state = state._replace(key=jax.random.key(0))
-    return compile_rounds(state, method, client_sgd(0.01), data, model, shapes, schedule.eval_every)
+def compile_round(experiment: Experiment) -> tuple[jax.stages.Compiled, tuple]:
+    """`loop.compile_segment` with a state of zeros, for which the program of the initial state is not compiled."""
+    placement = experiment.federation.shapes.placement
+    federation = placement.replicate(experiment.federation)
+    like = jax.eval_shape(init_state, jax.random.key(0), federation)
+    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), like._replace(key=None))
+    state = placement.replicate(zeros._replace(key=jax.random.key(0), client_memories=()))
+    state = state._replace(client_memories=placement.split(zeros.client_memories))
+    arguments = (state, federation, jnp.int32(1), jnp.array(True))
+    return loop._compiled_segment.lower(*arguments).compile(), arguments
 
 
 def take_turns(timers: Mapping[str, Iterator[float]], repeats: int) -> dict[str, list[float]]:
-    """So many times of each timer, in turns, so that a busy moment of the machine hits all; one before warms up."""
+    """Times each timer `repeats` times, in turns, so that a busy moment of the machine hits all. One turn warms up."""
     for timer in timers.values():
         next(timer)
     seconds: dict[str, list[float]] = {name: [] for name in timers}
@@ -97,11 +84,16 @@ def calls(f: Any, *arguments: Any) -> Iterator[float]:
 
 
 def matmul_limit() -> float:
-    """Best rate of float32 products of 2048 x 2048 matrices on all cores, in multiply-adds a second."""
+    """Best rate of float32 products of 2048 x 2048 matrices on all cores, in multiply-adds per second."""
     product, matrix = jax.jit(jnp.matmul), jnp.ones((2048, 2048))
     timer = calls(product, matrix, matrix)
     next(timer)
     return 2048**3 / min(itertools.islice(timer, 10))
+
+
+def verdict(value: float, limit: float) -> str:
+    """Whether a measured value keeps within its limit, in a word for a report."""
+    return "within" if value <= limit else "OVER"
 
 
 def machine() -> dict[str, Any]:
@@ -119,14 +111,23 @@ def _processor() -> str:
 
 
 def read(name: str) -> dict[str, Any]:
-    """The measurements that this machine has in benchmarks/results, so that one of several can be taken anew."""
+    """What this machine has measured before, from benchmarks/results, so that one part of it can be measured again."""
     path = RESULTS / f"{name}.json"
     stored = json.loads(path.read_text()) if path.exists() else {}
     return stored if stored.pop("machine", None) == machine() else {}
 
 
 def write(name: str, measured: Mapping[str, Any]) -> None:
-    """The measurements with the machine they were made on, in benchmarks/results."""
+    """Writes the measurements and the machine they were made on to benchmarks/results."""
+    write_json(name, {"machine": machine(), **measured})
+
+
+def write_json(name: str, values: Any) -> None:
+    """Writes values to benchmarks/results as they are."""
     RESULTS.mkdir(exist_ok=True)
-    text = json.dumps({"machine": machine(), **measured}, indent=1)
-    (RESULTS / f"{name}.json").write_text(text + "\n")
+    (RESULTS / f"{name}.json").write_text(json.dumps(values, indent=1) + "\n")
+
+
+def markdown_table(headings: Sequence[str], alignment: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of Markdown. The alignment of each column is `---` for left or `---:` for right."""
+    return "\n".join(f"| {' | '.join(line)} |" for line in (headings, alignment, *rows))

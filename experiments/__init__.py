@@ -1,1 +1,1 @@
-"""What the paper ran: one module a table or figure, a runner, and the tables it writes."""
+"""The experiments of the paper: its tables and figures, how they are run and stored, and the pages that show them."""

@@ -1,27 +1,28 @@
-"""Runs the tables and figures of the paper: `python -m experiments.reproduce tables --profile paper --only table2`."""
+"""The command that runs the paper's tables and figures: `python -m experiments.reproduce table2 --profile paper`."""
 
 import argparse
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
-from experiments import latex, markdown, table1, table2, table3, table4, table5
+from experiments.declare import PROFILES, RESULTS, Cell, Table, cells, select
 from experiments.figures import FIGURES
-from experiments.figures.figure import Figure, as_png, compose
-from experiments.table import PROFILES, RESULTS, Cell, Table, cells, run_cells, select
+from experiments.figures.figure import Figure
+from experiments.pages import markdown, write
+from experiments.run import run_cells
+from experiments.tables import TABLES
+from fedcos_jax.cli.main import guard
 from fedcos_jax.engine import devices
-from fedcos_jax.runs import files
-from fedcos_jax.cli.fedcos import guard
 from fedcos_jax.engine.compilation import keep_compiled_programs
 from fedcos_jax.errors import require, require_at_least, require_known
-from fedcos_jax.runs.config import from_text
+from fedcos_jax.runs.config import Config
+from fedcos_jax.runs.settings import from_text
 
-TABLES: dict[str, Table] = {module.TABLE.name: module.TABLE for module in (table1, table2, table3, table4, table5)}
 GROUPS: dict[str, list[str]] = {"tables": list(TABLES), "figures": list(FIGURES), "report": []}
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Runs the command and returns its exit code."""
     options = parser().parse_args(arguments)
     devices.use_all_cores()
     keep_compiled_programs()
@@ -29,15 +30,17 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
+    """The parser of the command."""
     parser = argparse.ArgumentParser(
         prog="python -m experiments.reproduce",
-        description="Runs the tables or figures of the paper, one JSON file a cell. Cells that already have a result "
-        "are not run again, so an interrupted run goes on where it stopped.",
+        description="Runs the tables or figures of the paper and writes one JSON file per cell. Cells that already "
+        "have a result are not run again, so an interrupted run goes on where it stopped.",
     )
     parser.add_argument(
         "what",
         choices=[*GROUPS, *TABLES, *FIGURES],
-        help="a table, a figure, all of a kind, or only the report, with the pages and figures of what has been run",
+        help="a table, a figure, all tables, all figures, or only the report, with the pages and figures of what has "
+        "been run",
     )
     parser.add_argument(
         "--profile",
@@ -45,8 +48,8 @@ def parser() -> argparse.ArgumentParser:
         choices=PROFILES,
         help="quick: embedded data, minutes (default); short: the paper's data, an evening on a CPU; paper: all of it",
     )
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="of all of a kind, these: table1 table4")
-    parser.add_argument("--seeds", type=int, default=1, help="seeds a cell of a table, for mean ± std (default: 1)")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="only these tables or figures")
+    parser.add_argument("--seeds", type=int, default=1, help="seeds per cell of a table, for mean ± std (default: 1)")
     parser.add_argument("--methods", nargs="+", default=[], metavar="METHOD", help='e.g. FedAvg "FedCos(0.02)"')
     parser.add_argument("--settings", nargs="+", default=[], metavar="SETTING", help="e.g. sorted iid cifar10-0.1")
     parser.add_argument(
@@ -60,8 +63,8 @@ def parser() -> argparse.ArgumentParser:
         "--at-once",
         type=int,
         metavar="N",
-        help="rows, settings and seeds as one sweep, so many runs in one vmap on a device (default: what fits the "
-        "memory of an accelerator; on a CPU one run after the other)",
+        help="run rows, settings and seeds together, N of them in one vmap on a device (default: what fits the memory "
+        "of an accelerator; on a CPU one run after the other)",
     )
     parser.add_argument("--data-dir", help="folder of the datasets (default: FEDCOS_DATA_DIR)")
     parser.add_argument("--results-dir", type=Path, default=RESULTS, help=f"default: {RESULTS}")
@@ -71,6 +74,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def reproduce(options: argparse.Namespace) -> None:
+    """Runs and writes what the options choose."""
     require_at_least(1, seeds=options.seeds)
     if options.at_once is not None:
         require_at_least(1, **{"runs at once": options.at_once})
@@ -82,40 +86,28 @@ def reproduce(options: argparse.Namespace) -> None:
     reproduce_tables([TABLES[name] for name in chosen if name in TABLES], options)
     reproduce_figures([FIGURES[name] for name in chosen if name in FIGURES], options)
     if options.what == "report":
-        show_stored(options)
-    write_report(options)
-
-
-def run_with(options: argparse.Namespace, chosen: Sequence[Cell]) -> None:
-    how = {"again": options.again, "show_progress": not options.quiet, "at_once": options.at_once}
-    run_cells(chosen, options.results_dir, options.data_dir, **how)
+        write.write_stored(options.profile, options.results_dir)
+    write.write_report(options.profile, options.results_dir)
 
 
 def reproduce_tables(tables: Sequence[Table], options: argparse.Namespace) -> None:
-    """Runs the chosen cells of each table and writes its pages; a table without any is passed over."""
+    """Runs the chosen cells of each table and writes its pages. A table without a chosen cell is skipped."""
     if not tables:
         return
     methods, settings = select(tables, options.methods, options.settings)
-    variant = from_text(dict(text.split("=", 1) for text in options.set))
+    variant = from_text(Config, dict(text.split("=", 1) for text in options.set))
     for table in tables:
         chosen = list(
             cells(table, options.profile, methods=methods, settings=settings, seeds=options.seeds, variant=variant)
         )
-        run_with(options, chosen)
+        _run(chosen, options)
         if chosen:
             print(markdown.render(table, options.profile, options.results_dir))
-            write_pages(table, options)
-
-
-def write_pages(table: Table, options: argparse.Namespace) -> None:
-    path = options.results_dir / options.profile / f"{table.name}.md"
-    files.write_text(path, markdown.render(table, options.profile, options.results_dir))
-    files.write_text(path.with_suffix(".tex"), latex.render(table, options.profile, options.results_dir))
-    print(f"Written to {path} and {path.with_suffix('.tex').name}; its cells are in {path.with_suffix('')}.")
+            write.write_table(table, options.profile, options.results_dir)
 
 
 def reproduce_figures(figures: Sequence[Figure], options: argparse.Namespace) -> None:
-    """Runs the chosen cells of each figure and draws it; a figure of which none is chosen is passed over."""
+    """Runs the chosen cells of each figure and draws it. A figure without a chosen cell is skipped."""
     if not figures:
         return
     require(not options.set, "--set runs a variant of a table; figures have none")
@@ -124,40 +116,14 @@ def reproduce_figures(figures: Sequence[Figure], options: argparse.Namespace) ->
     )
     for figure in figures:
         chosen = list(figure.cells(options.profile, methods=methods, settings=settings, seeds=options.seeds))
-        run_with(options, chosen)
+        _run(chosen, options)
         if chosen or not figure.runs:
-            draw(figure, options)
+            write.draw(figure, options.profile, options.results_dir)
 
 
-def draw(figure: Figure, options: argparse.Namespace) -> None:
-    path = options.results_dir / options.profile / "figures" / f"{figure.name}.png"
-    panels = figure.panels(options.profile, options.results_dir)
-    if not panels:
-        print(f"{figure.title}: nothing to draw from these runs alone")
-        return
-    caption = figure.caption(options.profile, options.results_dir)
-    files.write_bytes(path, as_png(compose(panels, figure.columns, caption)))
-    print(f"{figure.title}: {path}")
-
-
-def show_stored(options: argparse.Namespace) -> None:
-    """Writes the pages of every table, and draws every figure, that has results; nothing is run."""
-    for table in TABLES.values():
-        if (options.results_dir / options.profile / table.name).is_dir():
-            write_pages(table, options)
-    for figure in FIGURES.values():
-        if figure.runs and figure.panels(options.profile, options.results_dir):
-            draw(figure, options)
-
-
-def write_report(options: argparse.Namespace) -> None:
-    require(find_spec("jinja2") is not None, "the report needs jinja2: pip install jinja2")
-    from experiments.report import page
-
-    path = options.results_dir / options.profile / "report.html"
-    text = page.render(list(TABLES.values()), list(FIGURES.values()), options.profile, options.results_dir)
-    files.write_text(path, text)
-    print(f"Report: {path}")
+def _run(chosen: Sequence[Cell], options: argparse.Namespace) -> None:
+    how = {"again": options.again, "show_progress": not options.quiet, "at_once": options.at_once}
+    run_cells(chosen, options.results_dir, options.data_dir, **how)
 
 
 if __name__ == "__main__":

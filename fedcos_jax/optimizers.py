@@ -39,7 +39,8 @@ def _constant(round: Array) -> Scalar:
 
 
 def _exponential(decay: Scalar, round: Array) -> Scalar:
-    return jnp.asarray(decay) ** round
+    decay = jnp.asarray(decay)
+    return decay ** round.astype(decay.dtype)
 
 
 def _cosine_decay(rounds: Scalar, round: Array) -> Scalar:

@@ -76,8 +76,9 @@ def divide(a: Params, scalar: Array) -> Params:
 
 
 def sum_type(a: Params) -> jnp.dtype:
-    """What many numbers are added up in: the dtype of the tree, but no less than float32."""
-    return jnp.promote_types(jax.tree.leaves(a)[0].dtype, jnp.float32)
+    """The dtype for sums of many numbers: the dtype of the tree, but at least float32."""
+    dtype = jax.tree.leaves(a)[0].dtype
+    return dtype if dtype.itemsize >= 4 else jnp.dtype(jnp.float32)
 
 
 def combine(coefficients: Array, stacked: Params) -> Params:

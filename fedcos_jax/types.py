@@ -120,7 +120,7 @@ class FederatedData(NamedTuple):
     @property
     def sizes(self) -> Array:
         """Rows that each client of the population owns, [clients]."""
-        return self.size_of(jnp.arange(self.num_clients))
+        return self.size_of(jnp.arange(self.num_clients, dtype=jnp.int32))
 
     def size_of(self, client: Array) -> Array:
         """Rows that one client owns, or that each of an array of clients owns."""

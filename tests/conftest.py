@@ -1,4 +1,4 @@
-"""Strictness for all tests, and the small problems they share."""
+"""Strictness for all tests, four CPU devices, and the compiled programs that test processes share."""
 
 import os
 from pathlib import Path
@@ -6,8 +6,16 @@ from pathlib import Path
 import jax
 import pytest
 
+jax.config.update("jax_num_cpu_devices", 4)
 jax.config.update("jax_numpy_rank_promotion", "raise")
-os.environ["FEDCOS_COMPILATION_CACHE"] = "off"  # some tests count compilations
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+# Programs that one test process compiles are read by the others, and by the next run of the tests.
+_COMPILED = Path(__file__).parents[1] / ".pytest_cache" / "compiled"
+jax.config.update("jax_compilation_cache_dir", str(_COMPILED))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+# The command must not choose another folder for them.
+os.environ["FEDCOS_COMPILATION_CACHE"] = "off"
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +35,7 @@ def x64():
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
-    """The folder of real datasets; the test is skipped where there is none."""
+    """The folder of real datasets. The test is skipped where there is none."""
     folder = os.environ.get("FEDCOS_DATA_DIR")
     if not folder or not Path(folder).is_dir():
         pytest.skip("needs the real datasets: set FEDCOS_DATA_DIR")

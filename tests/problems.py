@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
 
-from fedcos_jax import Model
+from fedcos_jax import Experiment, Model, Schedule, client_sgd, fedavg
 from fedcos_jax.types import Examples, FederatedData
 
 FEATURES, CLASSES = 5, 3
@@ -36,3 +36,16 @@ def _apply(params, x, key):
 
 
 SOFTMAX_REGRESSION = Model(_init, _apply)
+
+
+def small_experiment(
+    method=None, schedule=None, *, optimizer=None, data=None, sizes=(4, 7, 6, 9), **parts
+) -> Experiment:
+    """An experiment on random data, with whatever parts a test gives."""
+    return Experiment(
+        method=fedavg() if method is None else method,
+        optimizer=client_sgd(0.1) if optimizer is None else optimizer,
+        data=gaussian_data(sizes) if data is None else data,
+        model=parts.pop("model", SOFTMAX_REGRESSION),
+        schedule=schedule or Schedule(**{"rounds": 3, "local_steps": 3, "batch_size": 3} | parts),
+    )

@@ -1,5 +1,6 @@
-"""The documentation is true: it builds strictly, its code runs, the tests and commands it names exist."""
+"""The documentation is true: it builds strictly, its code runs, and the tests, commands and lines it names exist."""
 
+import ast
 import os
 import re
 import shlex
@@ -7,13 +8,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import pytest
 
-from fedcos_jax.cli.fedcos import fedcos
-from fedcos_jax.methods import METHODS
+from fedcos_jax.cli.main import parser
+from fedcos_jax.labels import METHODS, WRAPPERS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
+
+
+def text_of(page):
+    return (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
 
 
 def test_builds_strictly(tmp_path):
@@ -29,25 +35,30 @@ def test_builds_strictly(tmp_path):
     assert "arithmatex" not in method
     assert not any("\\" in formula for formula in formulas)  # each command of LaTeX has been understood
     assert (tmp_path / "api.html").read_text(encoding="utf-8").count('id="fedcos_jax.') > 100
+    walk = (tmp_path / "walk.html").read_text(encoding="utf-8")
+    assert re.search(r'href="https://github.com/[\w.-]+/[\w.-]+/blob/main/fedcos_jax/engine/loop.py#L\d+"', walk)
 
 
-@pytest.mark.parametrize("page", ["tutorial", "extending"])
+@pytest.mark.parametrize("page", ["tutorial", "extending", "scaling"])
 def test_code_runs(page):
-    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
-    known = set(METHODS)
+    known = {id(registry): set(registry) for registry in (METHODS, WRAPPERS)}
+    blocks = re.findall(r"```python\n(.*?)```", text_of(page), flags=re.DOTALL)
     try:
-        exec(compile("\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)), page, "exec"), {})
+        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):  # as a reader's JAX is set
+            exec(compile("\n".join(blocks), page, "exec"), {})
     finally:
-        for name in set(METHODS) - known:  # what the page has registered
-            del METHODS[name]
+        for registry in (METHODS, WRAPPERS):
+            for name in set(registry) - known[id(registry)]:  # what the page has registered
+                del registry[name]
 
 
 def test_the_tests_behind_the_promises_exist():
-    text = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    text = text_of("reliability")
     sources = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
     named = re.findall(r"`(test_\w+)`", text)
     assert len(named) > 15
     assert [name for name in named if f"def {name}(" not in sources] == []
+    assert [path for path in re.findall(r"`(tests/[\w/.]+)`", text) if not (ROOT / path).exists()] == []
 
 
 COMMANDS = [line for page in [*PAGES, ROOT / "README.md"] for line in page.read_text(encoding="utf-8").splitlines()]
@@ -56,4 +67,68 @@ COMMANDS = [line for page in [*PAGES, ROOT / "README.md"] for line in page.read_
 @pytest.mark.parametrize("line", sorted({line for line in COMMANDS if re.match(r"fedcos \w+", line)}))
 def test_commands_are_understood(line):
     words = shlex.split(line, comments=True)
-    fedcos.parser().parse_args([word for word in words[1:] if word != "..."])
+    parser().parse_args([word for word in words[1:] if word != "..."])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_files_of_the_repository_exist(page):
+    links = re.findall(r"\]\(\.\./([^)#\s]+)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def definitions(path):
+    """Name -> line of every function and class of a file. Names defined twice have the first line."""
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    found = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, kinds)]
+    return {node.name: node.lineno for node in sorted(found, key=lambda node: -node.lineno)}
+
+
+LINE_LINKS = [
+    (page.name, *link)
+    for page in PAGES
+    for link in re.findall(r"\[`([^`]+)`\]\(\.\./([\w/]+\.py)#L(\d+)\)", page.read_text(encoding="utf-8"))
+]
+
+
+def test_lines_are_those_of_the_functions():
+    """The text of a link like [`run`](../fedcos_jax/engine/loop.py#L171) is the name that is defined on that line."""
+    assert len(LINE_LINKS) > 20
+    wrong = []
+    for page, name, path, line in LINE_LINKS:
+        right = definitions(ROOT / path).get(name)
+        if right is None:
+            wrong.append(f"docs/{page}: {path} does not define {name}")
+        elif right != int(line):
+            wrong.append(f"docs/{page}: {name} of {path} is on line {right}, not {line}: write {path}#L{right}")
+    assert not wrong, "\n".join(dict.fromkeys(wrong))
+
+
+LAYERS = (
+    ("types", "tree", "errors"),
+    ("penalties", "aggregation", "optimizers", "methods", "labels", "data", "models", "ops"),
+    ("engine",),
+    ("runs", "toy"),
+    ("cli",),
+)
+"""The rooms of docs/walk.md, in the order in which they may import each other."""
+
+
+def imported_rooms(path):
+    """The rooms that a file imports from."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module == "fedcos_jax":
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fedcos_jax."):
+            yield node.module.split(".")[1]
+
+
+def test_imports_go_one_way():
+    places = {room: place for place, rooms in enumerate(LAYERS) for room in rooms}
+    package = ROOT / "fedcos_jax"
+    for path in sorted(package.rglob("*.py")):
+        room = path.relative_to(package).parts[0].removesuffix(".py")
+        if room == "__init__":
+            continue
+        assert room in places, f"docs/walk.md and LAYERS do not say where {room} belongs"
+        above = [other for other in imported_rooms(path) if places.get(other, -1) > places[room]]
+        assert not above, f"{path.relative_to(ROOT)} imports {above}, which come after {room}"

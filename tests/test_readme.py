@@ -1,32 +1,42 @@
-"""The README is true: its example runs, its numbers are those of the results, its files exist."""
+"""The README is true: its examples run, its numbers are those of the results, its files exist."""
 
+import json
 import re
 import subprocess
 from pathlib import Path
 
+import jax
 import pytest
 
-from experiments import table2
+from experiments.tables.table2 import TABLE
 from fedcos_jax.runs import files
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_example_runs(capsys):
-    (example,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    exec(compile(example, "README.md", "exec"), {})
+def rows_of(heading):
+    """The cells of each row of the table whose first line begins with the heading."""
+    table = README.split(heading)[1].split("\n\n")[0]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
+
+
+def test_examples_run(capsys):
+    examples = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    assert examples
+    names = {}
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):  # as a reader's JAX is set
+        for example in examples:
+            exec(compile(example, "README.md", "exec"), names)
     printed = capsys.readouterr().out
     assert float(re.search(r"accuracy ([\d.]+)%", printed)[1]) > 90
 
 
 def test_table_has_the_numbers_of_the_results():
-    table = README.split("| Method (paper / ours)")[1].split("\n\n")[0]
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| Fed")]
-    shown = {row[0]: row[1:] for row in rows}
-    assert list(shown) == list(table2.TABLE.methods)
+    shown = {row[0]: row[1:] for row in rows_of("| Method (paper / ours)")}
+    assert list(shown) == list(TABLE.methods)
     for method, cells in shown.items():
-        for partition, paper, cell in zip(table2.TABLE.settings, table2.TABLE.paper[method], cells, strict=True):
+        for partition, paper, cell in zip(TABLE.settings, TABLE.paper[method], cells, strict=True):
             found = [
                 files.read(path) for path in (ROOT / "results" / "paper" / "table2").glob(f"{partition}_*_seed0.json")
             ]
@@ -35,7 +45,20 @@ def test_table_has_the_numbers_of_the_results():
             assert cell == expected, (method, partition)
 
 
-@pytest.mark.parametrize("link", re.findall(r"\]\(([^)#:]+)\)", README))
+def test_peers_have_the_numbers_of_the_benchmark():
+    kept = json.loads((ROOT / "benchmarks" / "results" / "peers.json").read_text(encoding="utf-8"))
+    seconds = {(run["job"], run["library"]): run["round_seconds"] for run in kept}
+    shown = [row for row in rows_of("| | fedcos_jax |") if row[0].startswith(("MLP", "CNN"))]
+    assert len(shown) == 4
+    for name, *cells in shown:
+        job = "-".join(re.findall(r"mlp|cnn|\d+", name.lower()))
+        times = [seconds[job, library] for library in ("ours", "pfl", "fedjax", "torch", "flower")]
+        own, *others = times
+        expected = [f"**{1 / own:.2f}**", *(f"{1 / time:.2f} ({time / own:.1f})" for time in others)]
+        assert cells == expected, name
+
+
+@pytest.mark.parametrize("link", re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", README))
 def test_links_exist(link):
     assert (ROOT / link).exists()
 

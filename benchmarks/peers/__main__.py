@@ -1,8 +1,8 @@
-"""Rounds a second of this library and of its peers on the same federated job, in one run.
+"""Rounds per second of this library and of its peers on the same federated job, in one run.
 
 `make bench-peers`: FedAvg on an MLP and on a CNN, 10 and 100 clients in every round. Every library runs in its own
-environment and process, one after another; all start from the same weights, see the same data and take the same number
-of local steps, and the accuracy of the weights they end with, all evaluated here, shows that they did the same work.
+environment and process, one after another. All start from the same weights, see the same data and take the same number
+of local steps. The weights that they end with are all evaluated here, which shows that they did the same work.
 """
 
 import argparse
@@ -21,11 +21,12 @@ import numpy as np
 
 from benchmarks.peers import ours
 from benchmarks.peers.job import BATCH, JOBS, ROWS, STEPS, Data, Job, Weights, initial_weights, make_data
+from benchmarks.workload import RESULTS, markdown_table, write_json
 
 CORES = os.cpu_count() or 1
-RESULTS = Path(__file__).parent.parent / "results" / "peers"
+NAME = "peers"
 SAME_COSINE, SAME_LENGTH = 0.9, 1.2
-"""Two runs did the same work if they moved the weights in the same direction, at most so many times as far."""
+"""Two runs did the same work if the cosine between their moves and the ratio of their lengths keep to these limits."""
 
 
 class Library(NamedTuple):
@@ -53,7 +54,7 @@ LIBRARIES = {
 
 
 def run_library(name: str, python: Path, job: Job, folder: Path) -> None:
-    """Runs the job in a library's own environment; its outcome is left in the folder."""
+    """Runs the job in a library's own environment, and leaves its outcome in the folder."""
     library = LIBRARIES[name]
     command = [str(python), "-m", "benchmarks.peers.worker", library.module, job.name, str(folder)]
     environment = os.environ | library.environment | {"PYTHONPATH": os.getcwd()}
@@ -77,7 +78,7 @@ def versions_in(python: Path, packages: tuple[str, ...]) -> str:
 
 
 def measure(name: str, python: Path, job: Job, data: Data, folder: Path) -> dict[str, Any]:
-    """One row of the table; where a library fails, why."""
+    """One row of the table. If the library fails, the row says why."""
     library = LIBRARIES[name]
     row = {"job": job.name, "library": name, "label": library.label}
     try:
@@ -128,11 +129,11 @@ HEADINGS = (
     "versions",
 )
 NOTE = f"""\
-FedAvg, all clients in every round, {STEPS} local steps of batch {BATCH} on {ROWS} rows each, on {CORES} cores. A job's
-name is the model and the number of clients. Rounds/s from the median round after the first; the first, apart, includes
-starting workers and compiling. Accuracies are of the final weights, all evaluated by the same program. *Move*: the
-cosine of the angle between a library's whole move from the initial weights and ours, and the ratio of their lengths;
-batches are drawn in other orders."""
+FedAvg, all clients in every round, {STEPS} local steps of batch {BATCH} on {ROWS} rows each, on {CORES} cores. The name
+of a job is its model and its number of clients. Rounds/s are those of the median round after the first. The first
+round, in a column of its own, includes starting workers and compiling. Accuracies are those of the final weights, all
+evaluated by the same program. *Move* is the cosine of the angle between a library's whole move from the initial weights
+and ours, and the ratio of their lengths. The libraries draw batches in different orders."""
 
 
 def cells(row: dict[str, Any]) -> list[str]:
@@ -153,15 +154,13 @@ def cells(row: dict[str, Any]) -> list[str]:
 
 
 def write(rows: list[dict[str, Any]]) -> None:
-    """The JSON and the table; jobs that did not run now are kept from before."""
-    path = RESULTS.with_suffix(".json")
+    """Writes the JSON and the table. Jobs that did not run now are kept from before."""
+    path = RESULTS / f"{NAME}.json"
     now = {row["job"] for row in rows}
     earlier = [row for row in json.loads(path.read_text()) if row["job"] not in now] if path.exists() else []
     rows = sorted(earlier + rows, key=lambda row: list(JOBS).index(row["job"]))
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(rows, indent=1) + "\n")
-    lines = [HEADINGS, ["---", "---", *["---:"] * 5, "---", "---"], *map(cells, rows)]
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    write_json(NAME, rows)
+    table = markdown_table(HEADINGS, ["---", "---", *["---:"] * 5, "---", "---"], map(cells, rows))
     path.with_suffix(".md").write_text(f"# Peers, side by side\n\n{NOTE}\n\n{table}\n")
 
 
@@ -169,7 +168,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS), help="default: all")
     parser.add_argument("--libraries", nargs="+", choices=LIBRARIES, default=list(LIBRARIES), help="default: all")
-    parser.add_argument("--environments", default=".venv-peer-", help="where the peers' environments are, up to a name")
+    parser.add_argument(
+        "--environments", default=".venv-peer-", help="path of the peers' environments, up to the name of each"
+    )
     options = parser.parse_args()
     print(" | ".join(HEADINGS))
     for job in (JOBS[name] for name in options.jobs):

@@ -20,7 +20,7 @@ def build(job: Job, weights: Weights) -> nn.Module:
 
 
 def _torch_layout(weights: Weights) -> list[np.ndarray]:
-    """Kernels as [out, in, ...]; the pixels that the first dense layer sees come channel by channel in PyTorch."""
+    """Kernels as [out, in, ...]. In PyTorch the first dense layer sees its pixels channel by channel."""
     arrays = []
     for name, array in weights.items():
         if array.ndim == 4:
@@ -35,7 +35,7 @@ def _torch_layout(weights: Weights) -> list[np.ndarray]:
 
 
 def weights_of(parameters: list[torch.Tensor], like: Weights) -> Weights:
-    """The parameters in the job's layout; the other way round than `build`."""
+    """The parameters in the job's layout: the other way round than `build`."""
     weights = {}
     for (name, old), parameter in zip(like.items(), parameters, strict=True):
         array = parameter.detach().numpy()

@@ -1,4 +1,4 @@
-"""The job that everybody does, as plain NumPy: data, initial weights and numbers. Needs nothing else installed."""
+"""The job that every library does, as plain NumPy: data, initial weights and numbers. It needs only NumPy."""
 
 import dataclasses
 from typing import NamedTuple
@@ -7,10 +7,10 @@ import numpy as np
 
 BATCH, STEPS, RATE, CLASSES, TEST_ROWS = 32, 20, 0.2, 10, 2000
 ROWS = BATCH * STEPS
-"""Of a client: its local steps are one epoch, so that libraries that count in epochs do the same number."""
+"""Rows per client. Local steps are one epoch of them, so that libraries that count in epochs do the same number."""
 
 Weights = dict[str, np.ndarray]
-"""Layer by layer: dense kernels [in, out], convolution kernels [height, width, in, out], biases [out]."""
+"""The arrays of each layer: dense kernels [in, out], convolution kernels [height, width, in, out], biases [out]."""
 
 SHAPES: dict[str, tuple[tuple[int, ...], dict[str, tuple[int, ...]]]] = {
     "mlp": ((28, 28), {"dense0": (784, 200), "dense1": (200, CLASSES)}),
@@ -25,7 +25,8 @@ SHAPES: dict[str, tuple[tuple[int, ...], dict[str, tuple[int, ...]]]] = {
         },
     ),
 }
-"""Of each model: one input, and the kernels of its layers. The MLP drops half of its hidden units, the CNN nothing."""
+"""Per model, the shape of one input and of the kernels of its layers. The MLP drops half of its hidden units, the CNN
+none."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,11 +45,11 @@ class Job:
 JOBS = {job.name: job for job in (Job("mlp", 10, 12), Job("mlp", 100, 6), Job("cnn", 10, 12), Job("cnn", 100, 3))}
 
 NOISE = {"mlp": 3.0, "cnn": 1.5}
-"""Deviation of the noise on the patterns, whose own is 1."""
+"""The deviation of the noise on the patterns. The deviation of the patterns themselves is 1."""
 
 
 class Data(NamedTuple):
-    """Images as bytes and labels; client i owns the rows from i · ROWS to (i + 1) · ROWS."""
+    """Images as bytes, and labels. Client i owns the rows from i · ROWS to (i + 1) · ROWS."""
 
     x: np.ndarray
     y: np.ndarray
@@ -60,16 +61,16 @@ class Outcome(NamedTuple):
     """What a library did."""
 
     first_seconds: float
-    """From the start of the run to the end of its first round: starting workers, compiling."""
+    """From the start of the run to the end of its first round. This includes starting workers and compiling."""
     round_seconds: list[float]
-    """Of the rounds after the first."""
+    """Seconds of each round after the first."""
     weights: Weights
     setting: str
     """How the library used the cores."""
 
 
 def make_data(job: Job, seed: int = 0) -> Data:
-    """Noisy coarse patterns, six of a class: learnable, but not by a linear model and not in one round."""
+    """Noisy coarse patterns, six per class. They can be learnt, but not by a linear model and not in one round."""
     rng = np.random.default_rng(seed)
     side, *channels = SHAPES[job.model][0][1:]
     patterns = rng.normal(size=(6 * CLASSES, side // 4, side // 4, *channels)).repeat(4, axis=1).repeat(4, axis=2)
@@ -84,12 +85,12 @@ def make_data(job: Job, seed: int = 0) -> Data:
 
 
 def scaled(x: np.ndarray) -> np.ndarray:
-    """Bytes as the models want them."""
+    """Bytes as inputs of the models, in [-1, 1]."""
     return (x.astype(np.float32) / 255 - 0.5) / 0.5
 
 
 def initial_weights(job: Job, seed: int = 0) -> Weights:
-    """Uniform in ±1/sqrt(fan in), PyTorch's default."""
+    """Weights drawn uniformly from ±1/sqrt(fan in), which is PyTorch's default."""
     rng = np.random.default_rng(seed)
     weights = {}
     for layer, shape in SHAPES[job.model][1].items():

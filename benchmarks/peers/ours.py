@@ -8,30 +8,29 @@ import numpy as np
 from flax.traverse_util import flatten_dict, unflatten_dict
 
 from benchmarks.peers.job import BATCH, CLASSES, RATE, SHAPES, STEPS, Data, Job, Outcome, Weights
-from fedcos_jax import Schedule, client_sgd, fedavg, federate, models, run
-from fedcos_jax.data import Dataset, scaled
-from fedcos_jax.engine.devices import use_all_cores
+from fedcos_jax import Dataset, Experiment, Schedule, client_sgd, devices, fedavg, federate, models, run
+from fedcos_jax.data import scaled
 from fedcos_jax.data.partition import Ownership
-from fedcos_jax.engine.loop import evaluate, init_state
+from fedcos_jax.engine.evaluation import evaluate
+from fedcos_jax.engine.loop import initial_state
 from fedcos_jax.types import Examples, Params
 
 REPEATS = 2
-LAYERS = {"dense": "Dense", "conv": "Conv"}
+LAYERS = {"dense": "Dense_", "conv": "Conv_"}
+"""How a layer begins in the job's names, and in ours."""
 
 
 def train(job: Job, data: Data, weights: Weights) -> Outcome:
-    """All rounds as one compiled program; the first run compiles it, later runs are timed."""
-    use_all_cores()
-    model = models.build(job.model, SHAPES[job.model][0], CLASSES)
-    dataset = Dataset("job", Examples(data.x, data.y), Examples(data.test_x, data.test_y), CLASSES, _preprocess())
-    federated = federate(dataset, Ownership.of(np.split(np.arange(len(data.y)), job.clients)))
+    """Trains with one compiled program. The first run compiles it, and later runs are timed."""
+    devices.use_all_cores()
     schedule = Schedule(rounds=job.rounds, local_steps=STEPS, batch_size=BATCH, eval_every=job.rounds)
-    key, method = jax.random.key(0), fedavg()
+    train, test = Examples(data.x, data.y), Examples(data.test_x, data.test_y)
+    experiment, key = _experiment(job, train, test, job.clients, schedule), jax.random.key(0)
 
     def timed_run() -> tuple[float, Params]:
-        state = init_state(key, method, model, job.clients)._replace(params=_params(weights))
+        state = initial_state(key, experiment.federation)._replace(params=_params(weights))
         started = time.perf_counter()
-        state, _ = run(key, method, client_sgd(RATE), federated, model, schedule, state=state)
+        state, _ = run(key, experiment, state=state)
         jax.block_until_ready(state)
         return time.perf_counter() - started, state.params
 
@@ -45,27 +44,35 @@ def train(job: Job, data: Data, weights: Weights) -> Outcome:
 
 def accuracy(job: Job, data: Data, weights: Weights) -> float:
     """Percent of the test rows that these weights get right."""
-    model = models.build(job.model, SHAPES[job.model][0], CLASSES)
-    test = Examples(jnp.asarray(data.test_x), jnp.asarray(data.test_y))
-    return 100 * float(evaluate(_params(weights), test, _preprocess(), model, len(data.test_y)).accuracy)
+    test = Examples(data.test_x, data.test_y)
+    schedule = Schedule(rounds=1, batch_size=BATCH, eval_batch=len(test.y), placement=devices.available(1))
+    experiment = _experiment(job, test, test, 1, schedule)
+    return 100 * float(evaluate(_params(weights), experiment.federation).accuracy)
 
 
-def _preprocess():
-    return scaled(255.0, 0.5, 0.5)
+def _experiment(job: Job, train: Examples, test: Examples, clients: int, schedule: Schedule) -> Experiment:
+    dataset = Dataset("job", train, test, CLASSES, scaled(255.0, 0.5, 0.5))
+    return Experiment(
+        method=fedavg(),
+        optimizer=client_sgd(RATE),
+        data=federate(dataset, Ownership.of(np.split(np.arange(len(train.y)), clients))),
+        model=models.build(job.model, SHAPES[job.model][0], CLASSES),
+        schedule=schedule,
+    )
 
 
 def _params(weights: Weights) -> Params:
-    """dense0/kernel -> Dense_0, kernel."""
-    paths = {tuple(_layer(name).split("/")): jnp.asarray(array) for name, array in weights.items()}
-    return unflatten_dict(paths)
-
-
-def _layer(name: str) -> str:
-    for ours, flax_name in LAYERS.items():
-        name = name.replace(ours, f"{flax_name}_")
-    return name
+    """The weights in our layout: dense0/kernel becomes the kernel of Dense_0."""
+    return unflatten_dict({tuple(_renamed(name, LAYERS).split("/")): jnp.asarray(a) for name, a in weights.items()})
 
 
 def _weights(params: Params) -> Weights:
-    names = {"/".join(path): np.asarray(array) for path, array in flatten_dict(params).items()}
-    return {name.replace("Dense_", "dense").replace("Conv_", "conv"): array for name, array in names.items()}
+    """The other way round than `_params`."""
+    back = {ours: theirs for theirs, ours in LAYERS.items()}
+    return {_renamed("/".join(path), back): np.asarray(array) for path, array in flatten_dict(params).items()}
+
+
+def _renamed(name: str, words: dict[str, str]) -> str:
+    for old, new in words.items():
+        name = name.replace(old, new)
+    return name

@@ -9,7 +9,7 @@ from benchmarks.peers.job import Data, Job, Outcome, Weights
 
 
 def train(job: Job, data: Data, weights: Weights) -> Outcome:
-    """Clients one after another, with the faster of one and two threads."""
+    """Trains one client after another, with one or two threads, whichever is faster."""
     clients = [in_torch.client_tensors(data, client) for client in range(job.clients)]
     model = in_torch.build(job, weights).train()
 

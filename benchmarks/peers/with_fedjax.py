@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 if not hasattr(jax, "tree_map"):
-    # FedJAX 0.0.17 calls it by a name that JAX has since taken away.
+    # FedJAX 0.0.17 calls jax.tree.map by a name that newer versions of JAX do not have.
     vars(jax)["tree_map"] = jax.tree.map
 
 import fedjax
@@ -40,7 +40,7 @@ def cross_entropy(batch, scores):
 
 
 def train(job: Job, data: Data, weights: Weights) -> Outcome:
-    """Its FedAvg with its default backend; its other one, pmap, fails on JAX 0.6.2 and later."""
+    """Trains with its FedAvg on its default backend. Its other backend, pmap, fails on JAX 0.6.2 and later."""
     x, y = scaled(data.x), np.array(data.y)
     parts = [slice(client * ROWS, (client + 1) * ROWS) for client in range(job.clients)]
     datasets = [fedjax.ClientDataset({"x": x[rows], "y": y[rows]}) for rows in parts]

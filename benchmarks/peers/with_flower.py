@@ -1,4 +1,4 @@
-"""The job in Flower: its FedAvg on its simulation engine, one client a core, as in its PyTorch quickstart."""
+"""The job in Flower: its FedAvg on its simulation engine, one client per core, as in its PyTorch quickstart."""
 
 import functools
 import itertools
@@ -33,7 +33,7 @@ def _model(job_name: str) -> torch.nn.Module:
 
 @client_app.train()
 def train_client(message: Message, context: Context) -> Message:
-    """One client's local training, in a worker process that keeps the data and the model it has seen."""
+    """One client's local training, in a worker process that keeps the data and the model in memory."""
     config, arrays = message.content["config"], message.content["arrays"]
     model = _model(config["job"])
     model.load_state_dict(arrays.to_torch_state_dict())
@@ -43,7 +43,7 @@ def train_client(message: Message, context: Context) -> Message:
 
 
 def train(job: Job, data: Data, weights: Weights) -> Outcome:
-    """As many worker processes as cores, with one thread each."""
+    """Trains with one worker process per core and one thread per process."""
     assert isinstance(data.x, np.memmap)
     config = ConfigRecord({"job": job.name, "folder": str(Path(str(data.x.filename)).parent)})
     model = in_torch.build(job, weights)

@@ -1,4 +1,4 @@
-"""The job in pfl: its FederatedAveraging on a simulated backend, one process a core, as its guide says."""
+"""The job in pfl: its FederatedAveraging on a simulated backend, one process per core, as its guide says."""
 
 import itertools
 import time
@@ -52,7 +52,7 @@ class Clock(TrainingProcessCallback):
 
 
 def train(job: Job, data: Data, weights: Weights) -> Outcome:
-    """Every process trains its share of the clients; pfl evaluates in the first round only."""
+    """Every process trains its share of the clients. pfl evaluates in the first round only."""
     torch.set_num_threads(1)
     users = {str(client): in_torch.client_tensors(data, client) for client in range(job.clients)}
     sampler = get_user_sampler("minimize_reuse", list(users))

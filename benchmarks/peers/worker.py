@@ -12,7 +12,7 @@ from benchmarks.peers.job import JOBS, Data, initial_weights
 
 
 def load(folder: Path) -> Data:
-    """The data the driver wrote; mapped, so that several processes share it."""
+    """The data that the driver wrote. It is mapped into memory, so that several processes share it."""
     return Data(*(np.load(folder / f"{name}.npy", mmap_mode="r") for name in Data._fields))
 
 

@@ -1,4 +1,4 @@
-"""Lines over rounds, one a method: what most of the figures are made of."""
+"""Lines over rounds, one per method: most of the figures are made of them."""
 
 from functools import partial
 from pathlib import Path
@@ -7,10 +7,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from experiments.declare import Table
 from experiments.figures.figure import Figure, Panel, Runs
-from experiments.table import Result, Table, stored
+from experiments.store import Result, stored
 
-# Okabe and Ito's colours: different to colour-blind eyes, visible on white and on black.
+# Okabe and Ito's colours differ to colour-blind eyes too, and show on white and on black.
 LINES = {
     "FedAvg": ("#0072B2", "-"),
     "FedProx(0.1)": ("#8C8C8C", "-"),
@@ -32,7 +33,7 @@ LABELS = {
 
 
 def curves(runs: Runs, setting: str, column: str, profile: str, folder: Path, title: str = "") -> list[Panel]:
-    """A panel with a line for each method that was run; none if none was."""
+    """A panel with a line for each method that was run, or no panel if none was."""
     found = {method: stored(runs.table, profile, folder, setting, method) for method in runs.methods}
     found = {method: results for method, results in found.items() if results}
     label = LABELS[column] if title else ""
@@ -40,7 +41,7 @@ def curves(runs: Runs, setting: str, column: str, profile: str, folder: Path, ti
 
 
 def _draw(found: dict[str, list[Result]], column: str, label: str, axes: Axes) -> None:
-    """The mean over seeds, and their range where there are several."""
+    """The mean over the seeds, and their range if there are several."""
     for method, results in found.items():
         color, dashes = LINES[method]
         values = np.array([result["history"][column] for result in results], float)
@@ -53,19 +54,19 @@ def _draw(found: dict[str, list[Result]], column: str, label: str, axes: Axes) -
 
 
 def dataset_name(table: Table, profile: str, setting: str) -> str:
-    """What the runs of a setting were trained on, and what that stands for."""
+    """The dataset of a setting, and the dataset that it stands in for."""
     used, meant = table.config(profile, setting).dataset, table.config("paper", setting).dataset
     return used if used == meant else f"{used} for {meant}"
 
 
 def accuracy_figure(name: str, title: str, paper: str, *tables: Table) -> Figure:
-    """A figure of the accuracies of all methods of the tables, a panel a setting.
+    """A figure of the accuracies of all methods of the tables, one panel per setting.
 
     Args:
-        name: of the command and the file.
-        title: above it.
+        name: of the figure on the command line and of its file.
+        title: its heading in the report.
         paper: what the paper shows.
-        tables: whose runs it shows.
+        tables: whose runs the figure shows.
     """
     runs = tuple(Runs(table, table.methods, tuple(table.settings)) for table in tables)
     return Figure(name, title, paper, runs, partial(_accuracies, runs), columns=len(runs))

@@ -1,14 +1,10 @@
-"""Rounds that FedCos saves: Fig. "FedCos enhances the communication efficiency of baselines", on CIFAR10 and on FMNIST.
+"""Rounds that FedCos saves: Fig. "FedCos enhances the communication efficiency of baselines", CIFAR10 and FMNIST.
 
-Command: `python -m experiments.reproduce efficiency [--profile short|paper --data-dir DIR]`; the runs are those of
-Tables I and II, eight methods in four settings, shared with them. Quick: 73 seconds on 2 CPU cores.
-
-Each baseline runs for the whole schedule (about 100 rounds); then the rounds are counted that the same baseline with
-FedCos(0.02) needs to reach the accuracy where the baseline ended.
-Paper: half the rounds on CIFAR10, 2 to 5 times fewer on FMNIST, the more the more heterogeneous the clients.
-Ours (paper profile, FMNIST, seed 0), times fewer rounds for FedAvg / FedProx / FedAvgM / FedOpt: totally non-IID 6.5 /
-6.0 / 5.2 / 3.2, 90% 3.1 / 3.0 / 2.8 / 3.5, 70% 2.7 / 2.5 / 2.4 / 3.0, IID 2.2 / 1.95 / 1.95 / 2.5. On CIFAR10
-FedAvg 2.02 totally non-IID, at 90% 2.15 / 2.15 / 1.87 / 2.48, IID 1.80 / 1.60 / 1.62 / 1.80.
+Command: `python -m experiments.reproduce efficiency [--profile short|paper --data-dir DIR]`
+Time: quick 73 seconds on 2 CPU cores. The runs are those of Tables I and II.
+Paper: half the rounds on CIFAR10, 2 to 5 times fewer on FMNIST.
+Ours: FMNIST 1.95 to 6.5 times fewer; CIFAR10 2.02 totally non-IID, 1.87 to 2.48 at 90%, 1.60 to 1.80 IID. See
+docs/findings.md.
 """
 
 from collections.abc import Iterator
@@ -19,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 
-from experiments import table1, table2
+from experiments.declare import Table
 from experiments.figures.curves import LINES
 from experiments.figures.figure import Figure, Panel, Runs
-from experiments.table import Result, Table, stored
+from experiments.store import Result, stored
+from experiments.tables import table1, table2
 
 ENHANCED = {
     "FedAvg": "FedCos(0.02)",
@@ -34,13 +31,13 @@ TABLES = (table1.TABLE, table2.TABLE)
 
 
 class Saving(NamedTuple):
-    """What a baseline took for its accuracy, and what FedCos takes for the same."""
+    """How many rounds a baseline took to its last accuracy, and how many FedCos takes to the same."""
 
     target: float
     """The accuracy where the baseline ended."""
     rounds: int
     enhanced: int | None
-    """None if it is never reached."""
+    """None if FedCos never reaches it."""
 
     @property
     def factor(self) -> float | None:
@@ -58,7 +55,7 @@ def saving(baseline: Result, enhanced: Result) -> Saving:
 
 
 def savings(table: Table, profile: str, folder: Path, setting: str, baseline: str) -> list[Saving]:
-    """One for each seed that both runs have on disk."""
+    """The saving of each seed that both runs have on disk."""
     plain, better = (
         {result["seed"]: result for result in stored(table, profile, folder, setting, method)}
         for method in (baseline, ENHANCED[baseline])
@@ -67,7 +64,7 @@ def savings(table: Table, profile: str, folder: Path, setting: str, baseline: st
 
 
 def panels(profile: str, folder: Path) -> list[Panel]:
-    """One panel a baseline and dataset that have runs."""
+    """One panel per baseline and dataset, if they have runs."""
     return [panel for table in TABLES for baseline in ENHANCED for panel in _panel(table, baseline, profile, folder)]
 
 
@@ -79,7 +76,7 @@ def _panel(table: Table, baseline: str, profile: str, folder: Path) -> Iterator[
 
 
 def _draw(found: dict[str, list[Saving]], axes: Axes) -> None:
-    """Two bars a setting: the baseline's rounds and FedCos's, with the factor above."""
+    """Two bars per setting: the baseline's rounds and FedCos's, with the factor above."""
     places = np.arange(len(found))
     rounds = [np.mean([saving.rounds for saving in each]) for each in found.values()]
     enhanced = [np.mean([saving.enhanced or saving.rounds for saving in each]) for each in found.values()]

@@ -1,7 +1,7 @@
 """What a figure of the paper is, and how its panels become pictures.
 
-A figure is the runs that it shows (cells of tables, shared with them) and the panels drawn from their results. Panels
-are drawn one by one for the report, where they wrap on a narrow screen, and together for the file.
+A figure is the runs that it shows, which are cells of tables, and the panels drawn from their results. The report
+draws each panel alone, so that panels wrap on a narrow screen. The file has all of them.
 """
 
 import io
@@ -16,10 +16,10 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from experiments.table import Cell, Table, cells
+from experiments.declare import Cell, Table, cells
 
 INK = "#24292f"
-"""Of text and axes; in an SVG it becomes the colour of the text around it, so that dark pages work."""
+"""The colour of text and axes. In an SVG it becomes the colour of the text around it, so that dark pages work."""
 STYLE: dict[Any, Any] = {
     "font.size": 11,
     "axes.titlesize": 11,
@@ -35,9 +35,9 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "fedcos",
 } | dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK)
 PANEL_SIZE = (4.6, 3.5)
-"""Inches; as wide as a phone, its letters are as large as the text of a page."""
+"""In inches. If a panel is as wide as a phone, its letters are as large as the text of a page."""
 LINE_HEIGHT, LETTERS = 0.22, 55
-"""Of the heading: inches a line, letters a line above one panel."""
+"""Of the heading: inches per line, and letters per line above one panel."""
 
 
 class Panel(NamedTuple):
@@ -64,13 +64,13 @@ class Figure(NamedTuple):
     """What the paper shows."""
     runs: tuple[Runs, ...]
     panels: Callable[[str, Path], list[Panel]]
-    """(profile, results folder) -> what can be drawn from the results on disk."""
+    """(profile, results folder) -> the panels that can be drawn from the results on disk."""
     columns: int = 3
 
     def cells(
         self, profile: str, *, methods: Sequence[str] = (), settings: Sequence[str] = (), seeds: int = 1
     ) -> Iterator[Cell]:
-        """The cells of its runs, all or those of the methods and settings named."""
+        """The cells of its runs: all of them, or those of the methods and settings given."""
         for runs in self.runs:
             chosen_methods = [name for name in runs.methods if name in methods or not methods]
             chosen_settings = [name for name in runs.settings if name in settings or not settings]
@@ -78,7 +78,7 @@ class Figure(NamedTuple):
                 yield from cells(runs.table, profile, methods=chosen_methods, settings=chosen_settings, seeds=seeds)
 
     def caption(self, profile: str, folder: Path) -> str:
-        """What stands in for the paper's data and models, and for how long they were trained, where they were."""
+        """What stands in for the paper's data and models, and the notes of the profiles of its runs."""
         begun = {cell.experiment for cell in self.cells(profile) if cell.path(folder).exists()}
         chosen = {table.title: table.profiles[profile] for table in self.tables if table.name in begun or not begun}
         taken = {f"{new} for {old}" for one in chosen.values() for old, new in one.stand_ins.items()}
@@ -88,7 +88,7 @@ class Figure(NamedTuple):
 
     @property
     def tables(self) -> list[Table]:
-        """Those that its runs are cells of."""
+        """The tables that its runs are cells of."""
         return list({runs.table.name: runs.table for runs in self.runs}.values())
 
 
@@ -113,14 +113,14 @@ def compose(panels: Sequence[Panel], columns: int = 1, heading: str = "") -> Can
 
 
 def as_png(canvas: Canvas) -> bytes:
-    """For files: dark ink on white."""
+    """The picture as a file, with dark ink on white."""
     stream = io.BytesIO()
     canvas.savefig(stream, format="png", dpi=150)
     return stream.getvalue()
 
 
 def as_svg(panel: Panel, name: str) -> str:
-    """An element to stand in a page, its ids its own, its ink the page's."""
+    """A panel as an SVG element for a page. Its ids are unique to `name`, and its ink is the page's."""
     canvas = compose([panel])
     stream = io.StringIO()
     with matplotlib.rc_context(STYLE):

@@ -1,21 +1,18 @@
-"""Directions and distances of local models: Fig. "Reducing the inconsistency of directions" and Fig. "Mechanism
-illustration of FedCos", both of Table II's totally non-IID clients.
+"""Directions and lengths of local moves: Fig. "Reducing the inconsistency of directions" and Fig. "Mechanism
+illustration of FedCos", totally non-IID clients of Table II.
 
-Command: `python -m experiments.reproduce consistency` or `mechanism` `[--profile short|paper --data-dir DIR]`; the runs
-are four cells of Table II, shared with it: 200 seconds each in the paper profile on 2 idle CPU cores.
-
-Paper: with FedCos the cosine between two clients' moves is larger, the local models move less and stay nearer each
-other, and the global model moves farther; FedProx moves less but in directions as different as FedAvg's.
-Ours (paper profile, seed 0, mean of the last ten rounds, FedAvg / FedProx(0.1) / FedCos(0.01) / FedCos(0.02)): cosine
-0.06 / 0.03 / 0.29 / 0.57, local move 0.38 / 0.30 / 0.31 / 0.31, distance 0.50 / 0.40 / 0.35 / 0.29, global move
-0.04 / 0.03 / 0.15 / 0.23.
+Command: `python -m experiments.reproduce consistency` or `mechanism` `[--profile short|paper --data-dir DIR]`
+Time: paper 200 seconds for each of four cells of Table II on 2 CPU cores.
+Paper: with FedCos local moves agree more and are shorter, local models stay nearer, and the global model moves farther.
+Ours, FedAvg / FedCos(0.02), mean of the last ten rounds: cosine 0.06 / 0.57, local move 0.38 / 0.31, distance
+0.50 / 0.29, global move 0.04 / 0.23.
 """
 
 from pathlib import Path
 
-from experiments import table2
 from experiments.figures.curves import curves
 from experiments.figures.figure import Figure, Panel, Runs
+from experiments.tables import table2
 
 RUNS = Runs(table2.TABLE, ("FedAvg", "FedProx(0.1)", "FedCos(0.01)", "FedCos(0.02)"), ("sorted",))
 

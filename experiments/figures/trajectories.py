@@ -1,14 +1,11 @@
-"""Trajectories of the global model on quadratics: Fig. "Comparing the global model trajectories" (Sec. V) for two
-clients, Fig. "... on a simple example with 3 participants" (appendix) for three.
+"""Trajectories of the global model on quadratics: Fig. "Comparing the global model trajectories" for two clients, and
+the appendix's Fig. "... on a simple example with 3 participants" for three.
 
-Command: `python -m experiments.reproduce toy` or `toy3`; no data, 7 seconds on 2 CPU cores, the same in
-every profile.
-
-Paper: FedAvg stops near the middle of the local optima, FedProx no nearer the global optimum and more slowly, FedCos
-walks around FedAvg's point and visits points nearer the optimum. Strengths, learning rate and steps are not given, nor
-the three functions of the appendix.
-Ours, nearest to the optimum: with two clients FedAvg 0.92, FedProx(0.1) 0.69, FedCos(0.5) 0.26; with three (the two
-functions and one of our choice) 0.71, 0.49, 0.06. FedProx is slower, and stops nearer than FedAvg.
+Command: `python -m experiments.reproduce toy` or `toy3`
+Time: 7 seconds on 2 CPU cores, the same in every profile. It needs no data.
+Paper: FedAvg stops between the local optima; FedCos walks around that point and visits points nearer the optimum.
+Ours, least distance to the optimum, FedAvg / FedProx(0.1) / FedCos(0.5): 0.92 / 0.69 / 0.26 with two clients,
+0.71 / 0.49 / 0.06 with three. See docs/findings.md.
 """
 
 from functools import cache, partial
@@ -18,10 +15,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 
-from experiments import toy
 from experiments.figures.curves import LINES
 from experiments.figures.figure import INK, Figure, Panel
-from fedcos_jax.methods import in_paper_form, parse
+from fedcos_jax import toy
+from fedcos_jax.labels import parse
 
 METHODS = ("FedAvg", "FedProx(0.1)", "FedCos(0.5)")
 PROBLEMS = {2: toy.TWO_CLIENTS, 3: toy.THREE_CLIENTS}
@@ -31,7 +28,7 @@ COLOR = LINES["FedCos(0.02)"][0]
 @cache
 def path(clients: int, method: str) -> np.ndarray:
     """The global model after each round, [1 + rounds, 2]."""
-    return toy.trajectory(PROBLEMS[clients], in_paper_form(parse(method)))
+    return toy.trajectory(PROBLEMS[clients], parse(method).in_paper_form())
 
 
 def nearest(clients: int, method: str) -> float:
@@ -41,7 +38,7 @@ def nearest(clients: int, method: str) -> float:
 
 
 def panels(clients: int, profile: str, folder: Path) -> list[Panel]:
-    """One panel a method."""
+    """One panel per method."""
     points = np.concatenate([*(path(clients, method) for method in METHODS), PROBLEMS[clients].centers])
     low, high = points.min(0) - 0.4, points.max(0) + 0.4
     return [
@@ -54,7 +51,7 @@ def panels(clients: int, profile: str, folder: Path) -> list[Panel]:
 
 
 def _draw(problem: toy.Quadratics, path: np.ndarray, low: np.ndarray, high: np.ndarray, axes: Axes) -> None:
-    """The trajectory over the contours of Σ f_i; later rounds more opaque, which shows on white and on black."""
+    """The trajectory over the contours of Σ f_i. Later rounds are more opaque, which shows on white and on black."""
     x, y = np.meshgrid(*(np.linspace(low[i], high[i], 60) for i in range(2)))
     axes.contour(x, y, problem.loss(np.stack([x, y], axis=-1)), levels=18, colors=INK, alpha=0.18, linewidths=0.7)
     axes.plot(*path.T, color=COLOR, alpha=0.5, linewidth=0.8)

@@ -1,9 +1,9 @@
-"""The datasets: `load` by name, from whichever source, and `federate` with a partition."""
+"""Rows and their owners: `load` gives a dataset by name, and `federate` joins it with a partition."""
 
 from fedcos_jax.data.dataset import Dataset, federate, from_arrays, scaled
-from fedcos_jax.data.registry import DATASETS, DatasetEntry
+from fedcos_jax.data.entry import DatasetEntry
+from fedcos_jax.data.registry import DATASETS
 from fedcos_jax.data.sources import DATA_DIR_VARIABLE, SOURCES, data_directory, load
-from fedcos_jax.data.synthetic import synthetic
 
 __all__ = [
     "DATASETS",
@@ -16,5 +16,4 @@ __all__ = [
     "from_arrays",
     "load",
     "scaled",
-    "synthetic",
 ]

@@ -11,29 +11,32 @@ from numpy.typing import ArrayLike
 
 from fedcos_jax.data.formats.forms import Arrays
 from fedcos_jax.data.partition import Ownership, require_rows
-from fedcos_jax.errors import require
+from fedcos_jax.errors import InputError, require
 from fedcos_jax.types import Array, Examples, FederatedData, Scalar
+
+Preprocess = Callable[[Array, Array | None], Array]
+"""(stored inputs [rows, ...], key) -> model inputs [rows, ...]. The key is None at evaluation."""
 
 
 class Dataset(NamedTuple):
-    """A dataset on the host, inputs in their stored dtype."""
+    """A dataset on the host. Inputs keep the dtype in which they are stored."""
 
     name: str
     train: Examples
     test: Examples
     classes: int
-    preprocess: Callable[[Array, Array | None], Array]
+    preprocess: Preprocess
     groups: np.ndarray | None = None
-    """The natural client of each training row, [rows]; None if the dataset has none."""
+    """The natural client of each training row, [rows]. None if the dataset has no clients of its own."""
 
     @property
     def input_shape(self) -> tuple[int, ...]:
-        """Of one example as a model sees it, after preprocessing."""
+        """Shape of one example as a model sees it, after preprocessing."""
         return self._preprocessed.shape[1:]
 
     @property
     def input_dtype(self) -> np.dtype:
-        """Of the inputs as a model sees them, after preprocessing."""
+        """Dtype of the inputs as a model sees them, after preprocessing."""
         return self._preprocessed.dtype
 
     @property
@@ -42,7 +45,7 @@ class Dataset(NamedTuple):
         return jax.eval_shape(lambda x: self.preprocess(x, None), first)
 
     def unaugmented(self) -> "Dataset":
-        """The same with training inputs preprocessed as at evaluation."""
+        """The same dataset, with training inputs preprocessed as at evaluation."""
         return self._replace(preprocess=Partial(_without_key, self.preprocess))
 
 
@@ -50,25 +53,29 @@ def from_arrays(
     train: tuple[ArrayLike, ArrayLike],
     test: tuple[ArrayLike, ArrayLike],
     *,
-    preprocess: Callable[[Array, Array | None], Array] | None = None,
+    preprocess: Preprocess | None = None,
     groups: ArrayLike | None = None,
     name: str = "arrays",
 ) -> Dataset:
     """A dataset of your own arrays.
 
     Args:
-        train: inputs [rows, ...] and labels [rows], whole numbers from 0.
-        test: likewise.
-        preprocess: as in `FederatedData`; None for inputs as they are.
+        train: inputs [rows, ...] and labels [rows]. Labels are whole numbers from 0.
+        test: inputs and labels for testing.
+        preprocess: turns stored inputs into model inputs, as in `FederatedData`. None leaves them as they are.
         groups: the client of each training row [rows], numbers or names, for the partition `natural`.
         name: shown in results.
+
+    Example:
+        >>> x, y = np.random.default_rng(0).normal(size=(100, 5)), np.arange(100) % 2
+        >>> dataset = fc.from_arrays((x[:80], y[:80]), (x[80:], y[80:]))
     """
     splits = {split: Examples(*map(np.asarray, arrays)) for split, arrays in (("training", train), ("test", test))}
     for split, (x, y) in splits.items():
         require(len(y) > 0 and len(x) == len(y), f"{split} inputs and labels are {len(x)} and {len(y)} rows")
         require(y.ndim == 1 and y.dtype.kind in "iu" and y.min() >= 0, f"{split} labels must be whole numbers from 0")
-    own, other = (examples.x.shape[1:] for examples in splits.values())
-    require(own == other, f"training inputs have shape {own}, test inputs {other}")
+    trained, tested = (examples.x.shape[1:] for examples in splits.values())
+    require(trained == tested, f"training inputs have shape {trained}, test inputs {tested}")
     owners = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
     require(
         owners is None or len(owners) == len(splits["training"].y), "groups must name a client for each training row"
@@ -84,39 +91,44 @@ def from_arrays(
 
 
 def as_stored(x: Array, key: Array | None) -> Array:
-    """Preprocessing that does nothing."""
+    """Preprocessing that leaves the inputs as they are stored."""
     return x
 
 
-def image_dataset(
-    name: str, arrays: Arrays, classes: int, preprocess: Callable[[Array, Array | None], Array]
-) -> Dataset:
-    """A dataset of images that stay bytes until they are preprocessed."""
+def image_dataset(name: str, arrays: Arrays, classes: int, preprocess: Preprocess) -> Dataset:
+    """A dataset of images, which stay bytes until they are preprocessed."""
     train, test = (Examples(arrays[f"{split}_x"], arrays[f"{split}_y"].astype(np.int32)) for split in ("train", "test"))
     return Dataset(name, train, test, classes, preprocess)
 
 
-def scaled(largest: Scalar, mean: Scalar, deviation: Scalar) -> Callable[[Array, Array | None], Array]:
-    """Preprocessing of images: (x/largest - mean) / deviation, with numbers or one value a channel."""
+def scaled(largest: Scalar, mean: Scalar, deviation: Scalar) -> Preprocess:
+    """Preprocessing of images: (x / largest - mean) / deviation.
+
+    Args:
+        largest: the largest pixel.
+        mean: of pixels in [0, 1]; a number, or an array [1, 1, 1, channels] with one number per channel.
+        deviation: like `mean`.
+    """
     return Partial(_affine, jnp.asarray(1 / (largest * deviation)), jnp.asarray(-mean / deviation))
 
 
 def _affine(scale: Array, shift: Array, x: Array, key: Array | None) -> Array:
+    x = x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(scale.dtype)
     return x * scale + shift
 
 
-def _without_key(preprocess: Callable[[Array, Array | None], Array], x: Array, key: Array | None) -> Array:
+def _without_key(preprocess: Preprocess, x: Array, key: Array | None) -> Array:
     return preprocess(x, None)
 
 
 def federate(dataset: Dataset, ownership: Ownership, cohorts: ArrayLike | None = None) -> FederatedData:
-    """Puts a dataset on the default device, once, beside who owns which rows.
+    """Puts a dataset on the default device, once, together with who owns which rows.
 
     Args:
         dataset: from `load` or `from_arrays`.
-        ownership: from `partition.build`, or of your own rows.
-        cohorts: who takes part in each round, [rounds, cohort], if that is given, as by a trace of who was available;
-            None to draw it from the key of a run.
+        ownership: from `partition.build`, or from your own lists of rows by `Ownership.of`.
+        cohorts: the clients of each round, [rounds, cohort], for example from a trace of who was available. None to
+            draw them from the key of a run.
     """
     require_rows(ownership.offsets)
     if cohorts is not None:
@@ -133,12 +145,16 @@ def federate(dataset: Dataset, ownership: Ownership, cohorts: ArrayLike | None =
 
 
 def _require_cohorts(cohorts: np.ndarray, clients: int) -> None:
-    """Raises InputError unless each row names different clients that there are."""
+    """Raises InputError unless each row of [rounds, cohort] names different clients of the population."""
     require(
         cohorts.ndim == 2 and cohorts.dtype.kind in "iu" and cohorts.size > 0,
-        f"cohorts must be whole numbers [rounds, clients of a round], got {cohorts.dtype} {list(cohorts.shape)}",
+        f"cohorts must be whole numbers [rounds, clients per round], got {cohorts.dtype} {list(cohorts.shape)}",
     )
-    inside = cohorts.min() >= 0 and cohorts.max() < clients
-    require(inside, f"cohorts must name clients 0 to {clients - 1}, got {cohorts.min()} to {cohorts.max()}")
+    lowest, highest = cohorts.min(), cohorts.max()
+    require(
+        lowest >= 0 and highest < clients,
+        f"cohorts must name clients 0 to {clients - 1}, got {lowest} to {highest}",
+    )
     twice = np.flatnonzero((np.diff(np.sort(cohorts, axis=1), axis=1) == 0).any(axis=1))
-    require(not len(twice), f"the cohort of round {twice[:1].sum()} names a client twice")
+    if len(twice):
+        raise InputError(f"the cohort of round {twice[0]} names a client twice")

@@ -1,33 +1,35 @@
-"""Generated text for use offline: every client writes its own dialect of one language.
+"""Generated text that needs no files: every client writes its own dialect of one language.
 
-The language is a Markov chain over twelve characters: a few likely successors of each character. A dialect keeps the
+The language is a Markov chain over twelve characters. Each character has a few likely successors. A dialect keeps the
 successors of some characters and draws its own for the others, so that clients agree on part of the text only.
 """
 
 import numpy as np
 
 from fedcos_jax.data.dataset import Dataset
+from fedcos_jax.data.entry import DatasetEntry
 from fedcos_jax.data.text import next_character
 from fedcos_jax.errors import require
 
 VOCABULARY = " aeinorst,.\n"
-WINDOW = 5
+CLIENTS, WINDOW = 143, 5
+"""The defaults. 143 clients are as many as the roles of Shakespeare in the paper."""
 CONCENTRATION = 0.15
-"""Of the Dirichlet distribution behind the successors of a character: the smaller, the more predictable."""
+"""Of the Dirichlet distribution of a character's successors. A smaller number makes the text more predictable."""
 OWN_SHARE = 0.5
-"""Chance that a dialect has its own successors of a character."""
+"""Probability that a dialect has its own successors of a character."""
 SHORTEST, LONGEST = 100, 300
-"""Characters a client has to say besides one window."""
+"""Samples per client. Its text is one window longer."""
 LARGEST_POPULATION, LARGEST_WINDOW = 10_000, 1000
 
 
-def dialects(clients: int = 143, window: int = WINDOW, seed: int = 0) -> Dataset:
-    """The dataset, with its own clients.
+def generate(clients: int = CLIENTS, window: int = WINDOW, seed: int = 0) -> Dataset:
+    """The dataset of all dialects. Each client has its own.
 
     Args:
-        clients: their number.
-        window: characters of a sample.
-        seed: of everything.
+        clients: number of clients.
+        window: characters per sample.
+        seed: decides everything random.
     """
     require(1 <= clients <= LARGEST_POPULATION, f"clients must lie in 1..{LARGEST_POPULATION}, got {clients}")
     require(1 <= window <= LARGEST_WINDOW, f"the window must lie in 1..{LARGEST_WINDOW}, got {window}")
@@ -51,7 +53,13 @@ def successors(clients: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def write(chances: np.ndarray, length: int, rng: np.random.Generator) -> np.ndarray:
-    """So many characters of each client's chain from a random start, [clients, length]."""
+    """Text of each client's chain from a random first character, [clients, length] indices into the vocabulary.
+
+    Args:
+        chances: P(next | character) of each client, [clients, characters, characters].
+        length: characters per client.
+        rng: the source of everything random.
+    """
     clients, characters, _ = chances.shape
     cumulative = np.cumsum(chances, axis=-1)
     written = np.empty((clients, length), np.uint8)
@@ -60,3 +68,13 @@ def write(chances: np.ndarray, length: int, rng: np.random.Generator) -> np.ndar
         reached = cumulative[np.arange(clients), written[:, i - 1]] < rng.random((clients, 1))
         written[:, i] = np.minimum(reached.sum(axis=-1), characters - 1)
     return written
+
+
+ENTRY = DatasetEntry(
+    summary="generated text, the next character: dialects([clients[,window]]); natural clients",
+    rows=None,
+    shape=(WINDOW,),
+    build=generate,
+    numbers=(int, int),
+    example=f"dialects({CLIENTS},{WINDOW})",
+)

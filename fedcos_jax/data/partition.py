@@ -1,6 +1,6 @@
-"""Who owns which rows: the federated scenes, computed once on the host.
+"""Who owns which rows. A partition is computed once, on the host.
 
-A partition is named by a word and, where it has one, a number: `iid`, `sorted`, `mixed90`, `shards2`,
+Its name is a word, with a number behind it if it takes one: `iid`, `sorted`, `mixed90`, `shards2`,
 `dirichlet0.3`, `natural`.
 """
 
@@ -14,50 +14,58 @@ from fedcos_jax.errors import InputError, require, require_known
 
 
 class Ownership(NamedTuple):
-    """Rows of client i: `indices[offsets[i]:offsets[i + 1]]`; every row of the dataset belongs to one client."""
+    """The rows of each client. Those of client i are `indices[offsets[i]:offsets[i + 1]]`."""
 
     indices: np.ndarray
+    """Rows of the dataset, client after client, [rows]."""
     offsets: np.ndarray
+    """Where the rows of each client begin in `indices`, and their number, [clients + 1]."""
 
     @classmethod
     def of(cls, parts: Sequence[np.ndarray]) -> "Ownership":
-        """From the rows of each client."""
+        """The ownership in which client i owns the rows `parts[i]`, [rows of client i]."""
         offsets = np.cumsum([0, *map(len, parts)]).astype(np.int32)
         require_rows(offsets)
         return cls(np.concatenate(parts).astype(np.int32), offsets)
 
     @property
     def num_clients(self) -> int:
+        """Number of clients."""
         return len(self.offsets) - 1
 
     def parts(self) -> list[np.ndarray]:
-        """The rows of each client."""
+        """The rows of each client, a list of [rows of client i]."""
         return np.split(self.indices, self.offsets[1:-1])
 
 
 def require_rows(offsets: np.ndarray) -> None:
-    """Raises InputError unless every client owns a row: one without has nothing to train on."""
+    """Raises InputError unless every client owns a row. A client without rows has nothing to train on.
+
+    Args:
+        offsets: as in `Ownership`, [clients + 1].
+    """
     empty = np.flatnonzero(np.diff(offsets) <= 0)
-    require(not len(empty), f"client {empty[:1].sum()} would own no rows; use fewer clients")
+    if len(empty):
+        raise InputError(f"client {empty[0]} would own no rows; use fewer clients")
 
 
 def iid(labels: np.ndarray, clients: int, rng: np.random.Generator) -> Ownership:
-    """All rows shuffled and divided evenly."""
+    """All rows are shuffled and divided evenly."""
     _check_counts(labels, clients)
     return Ownership.of(np.array_split(rng.permutation(len(labels)), clients))
 
 
 def sorted_by_label(labels: np.ndarray, clients: int, rng: np.random.Generator | None = None) -> Ownership:
-    """Totally non-IID: rows sorted by label and divided evenly, nothing random about it."""
+    """Totally non-IID: rows are sorted by label and divided evenly. Nothing is random, so `rng` is not used."""
     _check_counts(labels, clients)
     return Ownership.of(np.array_split(_sorted_rows(labels), clients))
 
 
 def mixed(labels: np.ndarray, clients: int, rng: np.random.Generator, share: float) -> Ownership:
-    """Part IID: `share` of each client's rows is homogeneous, the rest sorted by label.
+    """Part IID: `share` of each client's rows is homogeneous, and the rest is sorted by label.
 
-    The first `share` of the rows of each class go to a common pool, which is shuffled and divided evenly;
-    the others stay sorted and are divided evenly. The paper's "90% non-IID" is share 0.1.
+    The first `share` of the rows of each class goes to a common pool, which is shuffled and divided evenly. The others
+    stay sorted and are divided evenly. The paper's "90% non-IID" is share 0.1.
     """
     _check_counts(labels, clients)
     require(0 <= share <= 1, f"the homogeneous share must lie in [0, 1], got {share:g}")
@@ -66,22 +74,30 @@ def mixed(labels: np.ndarray, clients: int, rng: np.random.Generator, share: flo
     cuts = [round(len(group) * share) for group in by_class]
     pool = rng.permutation(np.concatenate([group[:cut] for group, cut in zip(by_class, cuts, strict=True)]))
     rest = np.concatenate([group[cut:] for group, cut in zip(by_class, cuts, strict=True)])
-    # The larger pieces of one division meet the smaller pieces of the other, so that sizes differ by one at most.
+    # Reversed, the larger pieces of the pool join the smaller pieces of the rest. Sizes differ by one at most.
     own, common = np.array_split(rest, clients), np.array_split(pool, clients)[::-1]
     return Ownership.of([np.concatenate(pieces) for pieces in zip(own, common, strict=True)])
 
 
 def _deal(rng: np.random.Generator, clients: int, per_client: int) -> np.ndarray:
-    """The shards of each client, [clients, per_client]."""
+    """The numbers of the shards that each client gets, [clients, per_client]."""
     return rng.permutation(clients * per_client).reshape(clients, per_client)
 
 
 def shards(
     labels: np.ndarray, clients: int, rng: Any, per_client: int, deal: Callable[[Any, int, int], np.ndarray] = _deal
 ) -> Ownership:
-    """Rows sorted by label and cut into `per_client` shards a client, dealt out at random without replacement."""
+    """Rows are sorted by label and cut into clients · per_client shards, which are dealt out without replacement.
+
+    Args:
+        labels: class of each row, [rows].
+        clients: number of clients.
+        rng: the generator that `deal` draws from.
+        per_client: shards per client.
+        deal: (rng, clients, per_client) -> the numbers of the shards that each client gets, [clients, per_client].
+    """
     _check_counts(labels, clients)
-    require(per_client >= 1, f"shards a client must be at least 1, got {per_client}")
+    require(per_client >= 1, f"shards per client must be at least 1, got {per_client}")
     count = clients * per_client
     require(count <= len(labels), f"{count} shards are more than the {len(labels)} rows")
     pieces = np.array_split(_sorted_rows(labels), count)
@@ -90,7 +106,7 @@ def shards(
 
 
 def dirichlet(labels: np.ndarray, clients: int, rng: np.random.Generator, alpha: float) -> Ownership:
-    """Each class divided among the clients in Dirichlet(α) proportions; every client gets at least one row."""
+    """Each class is divided among the clients in Dirichlet(α) proportions. Every client gets at least one row."""
     _check_counts(labels, clients)
     require(alpha > 0, f"the Dirichlet concentration must be positive, got {alpha:g}")
     parts: list[list[np.ndarray]] = [[] for _ in range(clients)]
@@ -107,7 +123,11 @@ def dirichlet(labels: np.ndarray, clients: int, rng: np.random.Generator, alpha:
 
 
 def natural(groups: np.ndarray) -> Ownership:
-    """The rows of each group to one client, in the order of the group ids, rows in their own order."""
+    """Each group becomes one client. Clients are in the order of the group ids, and their rows keep their order.
+
+    Args:
+        groups: the group of each row, [rows].
+    """
     require(len(groups) > 0, "a natural partition needs at least one row")
     rows = _sorted_rows(groups)
     return Ownership.of(np.split(rows, np.flatnonzero(np.diff(groups[rows])) + 1))
@@ -128,9 +148,9 @@ class PartitionEntry(NamedTuple):
     example: str
     summary: str
     build: Callable[..., Ownership] | None
-    """(labels, clients, rng[, number]) -> ownership; None where the dataset brings its own clients."""
+    """(labels, clients, rng[, number]) -> ownership. None if the dataset brings its own clients."""
     number: Callable[[str], float] | None = None
-    """Reads the number behind the name; None where there is none."""
+    """Reads the number behind the name. None if there is none."""
 
 
 PARTITIONS: dict[str, PartitionEntry] = {
@@ -139,21 +159,25 @@ PARTITIONS: dict[str, PartitionEntry] = {
     "mixed": PartitionEntry(
         "mixed90", "90% non-IID: 10% of each client's rows are homogeneous", mixed, lambda text: 1 - float(text) / 100
     ),
-    "shards": PartitionEntry("shards2", "sorted by label into 2 shards a client, dealt at random", shards, int),
+    "shards": PartitionEntry("shards2", "sorted by label into 2 shards per client, dealt at random", shards, int),
     "dirichlet": PartitionEntry("dirichlet0.3", "classes divided in Dirichlet(0.3) proportions", dirichlet, float),
     "natural": PartitionEntry("natural", "the dataset's own clients", None),
 }
 
 
 def build(name: str, labels: np.ndarray, clients: int, seed: int, groups: np.ndarray | None = None) -> Ownership:
-    """The named partition, reproducible by its seed.
+    """The partition of this name. The same seed gives the same partition.
 
     Args:
         name: e.g. `sorted`, `mixed90`, `shards2`.
         labels: class of each row, [rows].
-        clients: number of clients; ignored by `natural`.
-        seed: of everything random in it.
+        clients: number of clients. `natural` ignores it.
+        seed: decides everything random.
         groups: the dataset's own client of each row, [rows], for `natural`.
+
+    Example:
+        >>> fc.partition.build("sorted", np.array([1, 0, 1, 0]), clients=2, seed=0).parts()
+        [array([1, 3], dtype=int32), array([0, 2], dtype=int32)]
     """
     require(0 <= seed < 2**32, f"the seed must be at least 0 and below 2**32, got {seed}")
     entry, number = parse(name)
@@ -166,7 +190,7 @@ def build(name: str, labels: np.ndarray, clients: int, seed: int, groups: np.nda
 
 
 def parse(name: str) -> tuple[PartitionEntry, float | None]:
-    """The entry that a name like `shards2` means, and the number behind it."""
+    """The entry that a name like `shards2` means, and its number."""
     match = re.fullmatch(r"([a-z]+)([0-9.]*)", name)
     word, digits = match.groups() if match else (name, "")
     require_known(word, PARTITIONS, "partition")

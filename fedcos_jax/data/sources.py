@@ -1,4 +1,4 @@
-"""One call for every dataset, wherever it comes from: local files, TensorFlow Datasets, or the package itself."""
+"""One call loads every dataset, from local files, from TensorFlow Datasets or from the package itself."""
 
 import os
 import re
@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from fedcos_jax.data import cache
 from fedcos_jax.data.dataset import Dataset
+from fedcos_jax.data.entry import DatasetEntry
 from fedcos_jax.data.formats import forms, tfds
 from fedcos_jax.data.formats.forms import Arrays
-from fedcos_jax.data.registry import DATASETS, DatasetEntry
+from fedcos_jax.data.registry import DATASETS
 from fedcos_jax.errors import InputError, require, require_known
 
 DATA_DIR_VARIABLE = "FEDCOS_DATA_DIR"
@@ -19,20 +20,23 @@ SOURCES = ("auto", "files", "tfds", "embedded")
 
 
 class Origin(NamedTuple):
-    """Where the arrays of a dataset are to be had on this machine."""
+    """A place on this machine that has a dataset."""
 
     where: str
+    """What the place is, for messages."""
     entry: Path
-    """Of the prepared cache."""
+    """The entry in the cache of decoded datasets."""
     read: Callable[[], Arrays]
+    """Decodes and checks the arrays."""
 
     @property
     def prepared(self) -> bool:
+        """Whether the arrays have been decoded and checked before."""
         return self.entry.is_dir()
 
 
 def data_directory(given: str | os.PathLike | None = None) -> Path | None:
-    """The folder of local data: the one given, else that of FEDCOS_DATA_DIR, else None."""
+    """The folder of local data: the given one, else the one that FEDCOS_DATA_DIR names, else None."""
     name = given or os.environ.get(DATA_DIR_VARIABLE)
     if not name:
         return None
@@ -42,12 +46,18 @@ def data_directory(given: str | os.PathLike | None = None) -> Path | None:
 
 
 def load(name: str, source: str = "auto", data_dir: str | os.PathLike | None = None) -> Dataset:
-    """The named dataset, the same arrays from whichever source; checked and decoded once, then kept in a cache.
+    """Loads a dataset by name. Its arrays are the same from every source.
+
+    Files are checked and decoded once, then kept in a cache.
 
     Args:
-        name: one of DATASETS; `synthetic` takes numbers in brackets.
-        source: "files", "tfds" or "embedded"; "auto" takes local files, else what was prepared before, else TFDS.
-        data_dir: folder of the local files; None for that of FEDCOS_DATA_DIR.
+        name: one of DATASETS, some of them with numbers in brackets, like `synthetic(1,1)` or `digits(16)`.
+        source: "files", "tfds" or "embedded". "auto" takes local files, else the cache, else TensorFlow Datasets.
+        data_dir: folder of the local files. None for the folder that FEDCOS_DATA_DIR names.
+
+    Example:
+        >>> fc.load("digits").train.x.shape
+        (1437, 8, 8)
     """
     entry, numbers = parse(name)
     require_known(source, SOURCES, "source")
@@ -61,7 +71,7 @@ def load(name: str, source: str = "auto", data_dir: str | os.PathLike | None = N
 
 
 def parse(name: str) -> tuple[DatasetEntry, list[float]]:
-    """The registry's row of a name like `digits` or `synthetic(1,0.5)`, and the numbers in the brackets."""
+    """The registry's row that a name like `digits` or `synthetic(1,0.5)` means, and the numbers in its brackets."""
     match = re.fullmatch(r"(\w+)(?:\((.*)\))?", name)
     word, inside = match.groups() if match else (name, None)
     require_known(word, DATASETS, "dataset")
@@ -76,12 +86,12 @@ def parse(name: str) -> tuple[DatasetEntry, list[float]]:
 
 
 def locate(name: str, source: str, data_dir: Path | None) -> Origin | None:
-    """Where a dataset is on this machine, or None; nothing is decoded yet."""
+    """Where a dataset is on this machine, or None. Nothing is decoded yet."""
     entry, incomplete = DATASETS[name], None
     try:
         found = forms.find(name, entry.forms, data_dir) if source in ("auto", "files") else None
     except InputError as error:
-        # The files there are may be of something else: a mistake only if the dataset is nowhere.
+        # The files may belong to something else, so this is a mistake only if no other place has the dataset.
         found, incomplete = None, error
     if found is not None:
         return Origin(f"{found.form.summary} in {found.folder}", cache.entry_path(name, found.paths), found.read)
@@ -102,7 +112,7 @@ def _from_tfds(catalogue: tfds.Catalogue, folder: Path) -> Origin:
 
 
 def describe(name: str, data_dir: Path | None) -> str:
-    """Where a dataset is on this machine and whether it has been checked, or how to get it; one line."""
+    """One line about where a dataset is on this machine and whether it has been checked, or about how to get it."""
     entry = DATASETS[name]
     if entry.embedded:
         return "embedded: nothing to fetch or check"
@@ -122,7 +132,7 @@ def _vanished(name: str, entry: Path) -> Arrays:
 
 
 def _fetch(name: str, source: str, data_dir: Path | None) -> Origin:
-    """Prepares a dataset that is not on this machine through TFDS, or says in one line what can be done instead."""
+    """Prepares a dataset that is not on this machine through TFDS, or raises one line about what to do instead."""
     entry = DATASETS[name]
     looked = f"no files of it in {data_dir}" if data_dir else f"{DATA_DIR_VARIABLE} and --data-dir are not set"
     alternatives = f"get {entry.advice}, and set {DATA_DIR_VARIABLE} or --data-dir to DATA"
@@ -133,7 +143,7 @@ def _fetch(name: str, source: str, data_dir: Path | None) -> Origin:
     try:
         tfds.require_preparation()
         near = forms.find(name, entry.forms, data_dir) or forms.find(name, entry.forms, tfds.manual_folder())
-        found = near or forms.find(name, entry.forms, tfds.download(entry.catalogue))
+        found = near or forms.find(name, entry.forms, tfds.fetch_originals(entry.catalogue))
         if found is None:
             raise InputError(f"its download in {tfds.manual_folder()} is incomplete")
         folder = tfds.prepare(entry.catalogue, found.read())

@@ -1,7 +1,7 @@
-"""Next-character datasets: a window of characters -> the character behind it; who wrote a text is a client.
+"""Next-character datasets: a sample is a window of characters, and its label is the character behind it.
 
-The text is stored once. A sample is the start of its window in it, and preprocessing cuts the windows of a
-batch, so that half a million overlapping windows never exist at the same time.
+The writer of a text is a client. The text is stored once, and a sample is the position where its window starts.
+Preprocessing cuts the windows of a batch, so that half a million overlapping windows never exist at the same time.
 """
 
 import jax.numpy as jnp
@@ -15,13 +15,13 @@ TRAIN_SHARE = 0.8
 
 
 def next_character(name: str, text: np.ndarray, offsets: np.ndarray, *, window: int, classes: int) -> Dataset:
-    """The dataset over texts one behind another; the last fifth of each is for testing.
+    """The dataset of the clients' texts. The last fifth of each text is for testing.
 
     Args:
-        name: of the dataset.
-        text: characters as indices into a vocabulary, [characters].
-        offsets: where each client's text begins in it, [clients + 1].
-        window: characters of a sample.
+        name: name of the dataset.
+        text: the texts of all clients, joined, as indices into a vocabulary, [characters].
+        offsets: where each client's text begins, and the end of the last one, [clients + 1].
+        window: characters per sample.
         classes: characters in the vocabulary.
     """
     counts = np.diff(offsets) - window
@@ -34,17 +34,17 @@ def next_character(name: str, text: np.ndarray, offsets: np.ndarray, *, window: 
         train=Examples(train, label[train + window]),
         test=Examples(test, label[test + window]),
         classes=classes,
-        preprocess=Partial(_windows, jnp.asarray(text), jnp.arange(window)),
+        preprocess=Partial(_windows, jnp.asarray(text), jnp.arange(window, dtype=jnp.int32)),
         groups=np.repeat(np.arange(len(counts), dtype=np.int32), kept),
     )
 
 
 def _windows(text: Array, positions: Array, starts: Array, key: Array | None) -> Array:
-    """The characters of each window as vocabulary indices, [rows, window]."""
+    """The characters of the windows that begin at `starts` [rows], as vocabulary indices [rows, window]."""
     return text[starts[:, None] + positions[None, :]].astype(jnp.int32)
 
 
 def _ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """start, start + 1, ... of each range, one behind another."""
+    """start, start + 1, ... of each range, joined, [sum of lengths]."""
     before = np.cumsum(lengths) - lengths
     return (np.arange(lengths.sum()) + np.repeat(starts - before, lengths)).astype(np.int32)

@@ -67,7 +67,8 @@ def over_unequal_chunks(
 
     def width_at(start: Array) -> Array:
         real = before[start + widths] - before[start]
-        return widths[jnp.argmax((widths * longest[start] <= TOLERANCE * real) | (widths == 1))]
+        fits = (widths * longest[start]).astype(jnp.float32) <= TOLERANCE * real.astype(jnp.float32)
+        return widths[jnp.argmax(fits | (widths == 1))]
 
     def take_slices_of(width: int, state: Progress) -> Progress:
         def chosen(state: Progress) -> Array:

@@ -61,7 +61,8 @@ def train_client(
 
         def objective(params: Params) -> Array:
             losses = model.loss(model.apply(params, x, dropout_key), y)
-            return jnp.sum(jnp.where(mask, losses, 0)) / jnp.sum(mask) + penalty.value(params, context)
+            mean = jnp.sum(jnp.where(mask, losses, 0)) / jnp.sum(mask).astype(losses.dtype)
+            return mean + penalty.value(params, context)
 
         loss, gradient = jax.value_and_grad(objective)(params)
         updates, next_state = optimizer.update(gradient, state, params)
@@ -79,4 +80,4 @@ def train_client(
     params, _, total_loss, total_gradient = jax.lax.fori_loop(0, limit, step, start)
     steps = jnp.maximum(task.num_steps, 1)
     gradient = tree.divide(total_gradient, steps) if remembers else None
-    return LocalMove(tree.sub(params, context.start), gradient), total_loss / steps
+    return LocalMove(tree.sub(params, context.start), gradient), total_loss / steps.astype(loss_type)

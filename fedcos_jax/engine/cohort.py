@@ -90,7 +90,7 @@ def _chunk_trainer(state: RoundState, federation: Federation) -> chunks.Step:
         moves, changes, losses = tree.map_rows(train_one, clients.ids, theirs, clients.num_steps, clients.steps_taken)
         trained = clients.num_steps > 0
         memories = tree.add_to_rows(memories, jnp.where(trained, places, -1), changes)
-        memory_change = tree.combine(trained / data.num_clients, changes)
+        memory_change = tree.combine(trained.astype(jnp.result_type(float)) / data.num_clients, changes)
         return memories, CohortSums(sum_moves(moves, losses, clients.weights, clients.positions), memory_change)
 
     return train_chunk
@@ -126,7 +126,7 @@ def _train_in_waves(
         share = _share(Clients(*wave), shapes, shapes.room)
         clients = jnp.where(share.num_steps > 0, share.ids, -1)
         fetched = placement.fetch_rows(memories, clients)
-        fetched, sums = _train_share(train_chunk, fetched, jnp.arange(shapes.room), share, shapes)
+        fetched, sums = _train_share(train_chunk, fetched, jnp.arange(shapes.room, dtype=jnp.int32), share, shapes)
         return placement.return_rows(memories, clients, fetched), sums
 
     padded = chunks.pad(cohort, -shapes.cohort % shapes.wave, NOBODY)

@@ -221,7 +221,7 @@ def least_loaded(work: Array, hands: int, most: int | None = None) -> Array:
     def give(state: tuple[Array, Array], amount: Array) -> tuple[tuple[Array, Array], Array]:
         loads, counts = state
         full = counts >= limit
-        hand = jnp.argmin(jnp.where(full, jnp.iinfo(loads.dtype).max, loads))
+        hand = jnp.argmin(jnp.where(full, jnp.iinfo(loads.dtype).max, loads)).astype(jnp.int32)
         return (loads.at[hand].add(amount), counts.at[hand].add(1)), hand
 
     return jax.lax.scan(give, (jnp.zeros(hands, work.dtype), jnp.zeros(hands, jnp.int32)), work)[1]

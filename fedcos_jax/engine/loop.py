@@ -134,7 +134,7 @@ def simulate(key: Array, experiment: Experiment) -> tuple[RoundState, History]:
         >>> _, histories = jax.jit(jax.vmap(lambda key: fc.simulate(key, experiment)))(keys)
     """
     federation, schedule = experiment.federation, experiment.schedule
-    ends = jnp.array(list(_ends(0, schedule)))
+    ends = jnp.array(list(_ends(0, schedule)), jnp.int32)
 
     def body(state: RoundState, end: Array) -> tuple[RoundState, tuple[RoundInfo, Evaluation]]:
         state, infos, evaluation = segment(state, federation, end, jnp.array(True))
@@ -241,6 +241,11 @@ def _resumed(state: RoundState, key: Array, federation: Federation) -> RoundStat
 
     shared = placement.replicate(state._replace(client_memories=()))
     return shared._replace(client_memories=placement.split(jax.tree.map(fit, state.client_memories)))
+
+
+def compiled_programs() -> int:
+    """How many programs `run` has compiled in this process. New numbers in an experiment do not add one."""
+    return _compiled_segment._cache_size()  # type: ignore[attr-defined]
 
 
 def compile_segment(key: Array, experiment: Experiment) -> tuple[jax.stages.Compiled, tuple]:

@@ -45,14 +45,17 @@ def one_round(state: RoundState, federation: Federation) -> tuple[RoundState, Ro
     num_steps = shapes.num_steps(sizes)
     steps_taken = state.steps_taken[chosen]
     weights = method.weights(sizes, num_steps)
-    cohort = Clients(chosen, num_steps, steps_taken, weights, positions=jnp.arange(shapes.cohort))
+    cohort = Clients(chosen, num_steps, steps_taken, weights, positions=jnp.arange(shapes.cohort, dtype=jnp.int32))
     client_memories, sums = train_cohort(state, federation, cohort)
 
     # optax descends along gradients. The aggregated move already points downhill, so it is negated here and only here.
     optimize = optax.with_extra_args_support(method.server()).update
     gradient = tree.scale(-1, sums.moves.update)
     participation = shapes.cohort / data.num_clients
-    descent, server_opt_state = optimize(gradient, state.server_opt_state, state.params, participation=participation)
+    with jax.numpy_dtype_promotion("standard"):  # optax relies on it
+        descent, server_opt_state = optimize(
+            gradient, state.server_opt_state, state.params, participation=participation
+        )
     params = optax.apply_updates(state.params, descent)
     server_move = ServerMove(sums.moves.update, tree.sub(params, state.params), sums.memory_change)
     next_state = RoundState(

@@ -74,7 +74,7 @@ def cohort(key: Array, population: int, size: int) -> Array:
     """The clients of a round, [size]: everyone in order, or a uniform draw without replacement."""
     if size == population:
         return jnp.arange(population, dtype=jnp.int32)
-    return permuted(key, population, jnp.arange(size))
+    return permuted(key, population, jnp.arange(size, dtype=jnp.int32))
 
 
 def steps_per_epoch(rows: IntArray, batch_size: int) -> IntArray:
@@ -98,6 +98,6 @@ def epoch_batch(key: Array, rows: Array, step: Array, batch_size: int) -> tuple[
         Positions among the client's rows [batch_size], and the mask [batch_size] of those that are real.
     """
     epoch, step_in_epoch = jnp.divmod(step, steps_per_epoch(rows, batch_size))
-    positions = step_in_epoch * batch_size + jnp.arange(batch_size)
+    positions = step_in_epoch * batch_size + jnp.arange(batch_size, dtype=jnp.int32)
     mask = positions < rows
     return permuted(jax.random.fold_in(key, epoch), rows, jnp.where(mask, positions, 0)), mask

@@ -144,6 +144,11 @@ def _compiled_batch(
     return placement.on_each(share, (DIVIDED, SAME), DIVIDED)(trials, data)
 
 
+def compiled_programs() -> int:
+    """How many programs sweeps have compiled in this process."""
+    return _compiled_batch._cache_size()  # type: ignore[attr-defined]
+
+
 def _stacked(trials: Sequence[Trial]) -> Trial:
     """Trials as one, leaves [trials, ...]."""
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trials)

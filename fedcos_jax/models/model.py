@@ -1,4 +1,4 @@
-"""The model type: three pure functions, which any flax module fits in one line."""
+"""The model type: pure functions of the parameters. Any flax module becomes one in one line."""
 
 import functools
 from collections.abc import Callable
@@ -13,43 +13,56 @@ from fedcos_jax.types import Array, Params
 
 
 def cross_entropy(logits: Array, labels: Array) -> Array:
-    """Softmax cross-entropy of each example, [batch]."""
+    """Softmax cross-entropy of each example, -log softmax(logits)[label].
+
+    Args:
+        logits: [batch, classes].
+        labels: [batch].
+
+    Returns:
+        [batch].
+    """
     return optax.softmax_cross_entropy_with_integer_labels(logits, labels)
 
 
 def top1(logits: Array, labels: Array) -> Array:
-    """Whether the most likely class is the label, [batch]."""
-    return jnp.argmax(logits, axis=-1) == labels
+    """Whether the most likely class is the label, [batch], from logits [batch, classes] and labels [batch]."""
+    return jnp.argmax(logits, axis=-1).astype(labels.dtype) == labels
 
 
 class Model(NamedTuple):
     """A model as pure functions of its parameters."""
 
     init: Callable[[Array], Params]
-    """key -> parameters."""
+    """(key) -> parameters."""
     apply: Callable[[Params, Array, Array | None], Array]
-    """(parameters, inputs [batch, ...], key) -> outputs [batch, ...]; the key is None at evaluation."""
+    """(parameters, inputs [batch, ...], key) -> outputs [batch, ...]. The key is None at evaluation."""
     loss: Callable[[Array, Array], Array] = cross_entropy
-    """(outputs, labels) -> loss of each example [batch]."""
+    """(outputs [batch, ...], labels [batch]) -> loss of each example [batch]."""
     correct: Callable[[Array, Array], Array] = top1
-    """(outputs, labels) -> whether each example is right [batch]."""
+    """(outputs [batch, ...], labels [batch]) -> whether each example is right [batch]."""
     cpu_chunk: int | None = None
-    """Clients to train at once on a CPU core unless the schedule says otherwise; None for as many as fit its cache."""
+    """Clients that a CPU core trains at once, unless the schedule says otherwise. None for as many as fit its cache."""
 
 
-@functools.cache
+# The caches below are bounded, because the functions of a model may hold parameters.
+@functools.lru_cache(maxsize=64)
 def from_flax(
     module: nn.Module, input_shape: tuple[int, ...], input_dtype: str = "float32", cpu_chunk: int | None = None
 ) -> Model:
     """The model of a flax.linen module whose `__call__` takes (inputs, train).
 
-    Equal modules give the same object, so compiled programs are shared.
+    Equal modules give the same object, so that they share compiled programs.
 
     Args:
-        module: e.g. `MLP(classes=10)`; draws its dropout from the rng stream "dropout".
-        input_shape: of one example, without the batch.
-        input_dtype: of the inputs after preprocessing.
+        module: e.g. `MLP(classes=10)`. It draws its dropout from the rng stream "dropout".
+        input_shape: shape of one example, without the batch.
+        input_dtype: dtype of the inputs after preprocessing.
         cpu_chunk: as in `Model`.
+
+    Example:
+        >>> model = fc.from_flax(fc.models.MLP(classes=10), (28, 28))
+        >>> params = model.init(jax.random.key(0))
     """
 
     def init(key: Array) -> Params:
@@ -64,8 +77,8 @@ def from_flax(
     return Model(init, apply, cpu_chunk=cpu_chunk)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=8)
 def num_parameters(model: Model) -> int:
-    """Number of scalars in the model's parameters, without computing them."""
+    """Number of scalars in the model's parameters. They are not computed."""
     shapes = jax.eval_shape(model.init, jax.random.key(0))
     return sum(leaf.size for leaf in jax.tree.leaves(shapes))

@@ -1,17 +1,17 @@
-"""Convolution for CPUs: blocks of output pixels as one matrix product, with the max-pooling folded in.
+"""Convolution for CPUs: blocks of output pixels are one matrix product, which includes the max-pooling.
 
-A convolution with few channels is a matrix product with a tiny side, which a CPU runs far below its speed, and under
-`vmap` over clients XLA turns it into a grouped convolution, which it runs slower still. Here the output is cut into
-blocks of bh x bw pixels. The input, cut into blocks of the same grid (space to depth), then needs only a small kernel
-of gh x gw blocks, whose taps are copies of the true kernel, shifted and padded with zeros:
+A convolution with few channels is a matrix product with a tiny side, which a CPU runs far below its speed. Under `vmap`
+over clients XLA turns it into a grouped convolution, which is slower still. Here the output is cut into blocks of
+bh x bw pixels, and the input into blocks of the same grid (space to depth). Between these blocks there is a small
+kernel of gh x gw blocks. Its taps are copies of the true kernel, shifted and padded with zeros:
 
     patches [rows, gh·gw · bh·bw·in]  @  kernel [gh·gw · bh·bw·in, bh·bw·out]
 
-It multiplies more numbers, some of them zeros, but in products of a good shape, with few copies of the input. The
-columns are ordered by their place in the pooling window, so that max-pooling is a maximum of contiguous slices.
+This multiplies more numbers, some of them zeros, but the products have a good shape and the input is copied few times.
+The columns are ordered by their place in the pooling window, so that max-pooling is a maximum of contiguous slices.
 
-Images go through in groups whose patches stay in the cache. Patches are never kept, but cut again for the gradient: for
-wide layers they are many times the input, and a whole batch of them would not fit in memory.
+A loop takes groups of images whose patches stay in the cache. Patches are cut again for the gradient, not kept. In wide
+layers they are many times the input, and those of a whole batch would not fit in memory.
 """
 
 import functools
@@ -20,43 +20,44 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from fedcos_jax.ops.blocks import largest_divisor
+from fedcos_jax.ops.blocks import in_blocks, largest_divisor
 from fedcos_jax.types import Array
 
 Pair = tuple[int, int]
 
 _NARROW_PRODUCT = 24
-"""A product with this many columns runs at about half the speed of a wide one."""
+"""A matrix product with this many columns runs at about half the speed of a wide one."""
 _COPY_COST = 8
-"""Copying a number of a patch and adding it back in the gradient costs about as much as this many multiply-adds."""
+"""Copying a number into a patch and adding it back in the gradient cost about as much as this many multiply-adds."""
 _CACHE_NUMBERS = 2**18
 """Numbers of a group's patches that a core's own cache holds."""
 _KERNELS_WORTH = 4
-"""A group whose patches are this many times the kernel makes the passes over the kernel cheap."""
+"""If the patches of a group are this many times the kernel, the passes over the kernel are cheap."""
 
 
 class Blocks(NamedTuple):
-    """How an output is cut into blocks, each pair as (vertical, horizontal)."""
+    """How an output is cut into blocks. Pairs are (vertical, horizontal)."""
 
     output: Pair
-    """Pixels of the output before pooling, as far as pooling uses them."""
+    """Size of the output before pooling, in pixels, without the edges that pooling drops."""
     block: Pair
-    """Output pixels of a block; a multiple of the pooling window."""
+    """Size of a block in output pixels, a multiple of the pooling window."""
     grid: Pair
-    """Blocks of the output."""
+    """Number of blocks in the output."""
     taps: Pair
-    """Input blocks that a block of the output depends on."""
+    """Number of input blocks that an output block depends on."""
     reach: Pair
-    """Input pixels that a block of the output depends on."""
+    """Number of input pixels that an output block depends on."""
     strides: Pair
     pool: int
 
     @property
     def input_block(self) -> Pair:
+        """Size of a block in input pixels."""
         return self.block[0] * self.strides[0], self.block[1] * self.strides[1]
 
     def tap(self, i: int, j: int) -> tuple[slice, slice]:
-        """Which pixels of a block's reach lie in the input block i blocks further down and j further right."""
+        """The part of an output block's reach that lies in the input block i blocks down and j blocks to the right."""
         ih, iw = self.input_block
         rows, columns = min(self.reach[0], (i + 1) * ih), min(self.reach[1], (j + 1) * iw)
         return slice(i * ih, rows), slice(j * iw, columns)
@@ -77,7 +78,14 @@ def cut(input_size: Pair, kernel_shape: tuple[int, ...], strides: Pair, pool: in
 
 
 def choose_blocks(input_size: Pair, kernel_shape: tuple[int, ...], strides: Pair, pool: int) -> Blocks:
-    """The cut with the least estimated work."""
+    """The cut with the least estimated work.
+
+    Args:
+        input_size: height and width of the padded input.
+        kernel_shape: (kh, kw, in, out).
+        strides: strides of the convolution.
+        pool: side and stride of the pooling window, 1 for no pooling.
+    """
     _, _, in_channels, out_channels = kernel_shape
 
     def work(blocks: Blocks) -> float:
@@ -90,7 +98,11 @@ def choose_blocks(input_size: Pair, kernel_shape: tuple[int, ...], strides: Pair
 
 
 def block_kernel(kernel: Array, blocks: Blocks) -> Array:
-    """[kh, kw, in, out] -> the kernel between blocks, [reach · in by taps, pool² · (block / pool²) · out]."""
+    """[kh, kw, in, out] -> the kernel between blocks, [depth, block · out].
+
+    A row is a number of a patch, in the order of `block_patches`. A column is a place in the pooling window, a window
+    in the block, and an output channel.
+    """
     (bh, bw), (rh, rw), (th, tw) = blocks.block, blocks.reach, blocks.taps
     kh, kw, _, features = kernel.shape
     pool = blocks.pool
@@ -107,7 +119,7 @@ def block_kernel(kernel: Array, blocks: Blocks) -> Array:
 
 
 def block_patches(x: Array, blocks: Blocks) -> Array:
-    """[batch, height, width, in] -> the input blocks each output block depends on, [batch, *grid, depth]."""
+    """[batch, height, width, in] -> the inputs that each output block depends on, [batch, *grid, depth]."""
     (nh, nw), (ih, iw), (th, tw) = blocks.grid, blocks.input_block, blocks.taps
     batch, channels = x.shape[0], x.shape[-1]
     rows, columns = nh + th - 1, nw + tw - 1
@@ -123,7 +135,14 @@ def block_patches(x: Array, blocks: Blocks) -> Array:
 
 
 def group_size(batch: int, blocks: Blocks, depth: int, columns: int) -> int:
-    """Images to take at a time: a divisor of the batch."""
+    """Images per step of the loop, a divisor of the batch.
+
+    Args:
+        batch: images in the batch.
+        blocks: the cut of the output.
+        depth: numbers per patch.
+        columns: columns of the kernel between blocks.
+    """
     most = max(_CACHE_NUMBERS, _KERNELS_WORTH * depth * columns) // (blocks.grid[0] * blocks.grid[1] * depth)
     return largest_divisor(batch, at_most=most)
 
@@ -133,7 +152,7 @@ def block_conv(x: Array, kernel: Array, blocks: Blocks) -> Array:
     """Convolution and max-pooling.
 
     Args:
-        x: [batch, height, width, in], padded already.
+        x: padded inputs, [batch, height, width, in].
         kernel: [kh, kw, in, out].
         blocks: from `choose_blocks`.
 
@@ -151,7 +170,7 @@ def _forward(x: Array, kernel: Array, blocks: Blocks):
         best = functools.reduce(jnp.maximum, places)
         return best, _first(places, best)
 
-    best, winner = jax.lax.map(forward, _groups(x, group_size(x.shape[0], blocks, *matrix.shape)))
+    best, winner = jax.lax.map(forward, in_blocks(x, group_size(x.shape[0], blocks, *matrix.shape)))
     return _assemble(best, blocks, x.shape[0], kernel.shape[-1]), (x, kernel, winner)
 
 
@@ -165,20 +184,16 @@ def _backward(blocks: Blocks, residuals, cotangent: Array):
     def backward(grad_matrix: Array, group: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         images, winner, grad_best = group
         places = [jnp.where(winner == place, grad_best, 0) for place in range(blocks.pool**2)]
-        # Without the barrier XLA computes these choices in the order of the transpose below, four times slower.
+        # Without the barrier XLA computes these choices in the order of the transpose below. That is four times slower.
         grad_products = jax.lax.optimization_barrier(jnp.concatenate(places, axis=-1))
         patches, uncut = jax.vjp(lambda images: _flat_patches(images, blocks), images)
         (grad_images,) = uncut(grad_products @ matrix.T)
         return grad_matrix + grad_products.T @ patches, grad_images
 
-    groups = (_groups(x, batch // winner.shape[0]), winner, grad_best)
+    groups = (in_blocks(x, batch // winner.shape[0]), winner, grad_best)
     grad_matrix, grad_x = jax.lax.scan(backward, jnp.zeros_like(matrix.T), groups)
     (grad_kernel,) = unfold(grad_matrix.T)
     return grad_x.reshape(x.shape), grad_kernel
-
-
-def _groups(x: Array, size: int) -> Array:
-    return x.reshape(-1, size, *x.shape[1:])
 
 
 def _flat_patches(images: Array, blocks: Blocks) -> Array:
@@ -188,7 +203,7 @@ def _flat_patches(images: Array, blocks: Blocks) -> Array:
 
 
 def _first(places: list[Array], best: Array) -> Array:
-    """The first of the places that holds the maximum: the one to which `reduce_window` sends the gradient."""
+    """The first place that holds the maximum. `reduce_window` sends the gradient to the same place."""
     last = len(places) - 1
     winner = jnp.full(best.shape, last, jnp.int8)
     for place in reversed(range(last)):
@@ -197,7 +212,7 @@ def _first(places: list[Array], best: Array) -> Array:
 
 
 def _assemble(best: Array, blocks: Blocks, batch: int, features: int) -> Array:
-    """[groups, images · grid, windows · out] -> the pooled images, the blocks' overhang cut off."""
+    """[groups, images · grid, windows · out] -> pooled images [batch, height, width, out], without the overhang."""
     rows, columns = blocks.grid[0], blocks.grid[1] * (blocks.block[1] // blocks.pool)
     image = best.reshape(batch, rows, columns, features)
     return image[:, : blocks.output[0] // blocks.pool, : blocks.output[1] // blocks.pool]

@@ -1,4 +1,4 @@
-"""Convolution and max-pooling, computed in the form that suits the platform."""
+"""Convolution and max-pooling, in the form that is fastest on the platform."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -15,10 +15,10 @@ Padding = str | Sequence[tuple[int, int]]
 
 
 class Conv(nn.Module):
-    """nn.Conv on [batch, height, width, channels], then max-pooling: same parameters, same values.
+    """nn.Conv on [batch, height, width, channels], then max-pooling, with the same parameters and values.
 
-    On CPUs they run as matrix products, of transformed tiles (`winograd`) or of blocks of pixels (`block_conv`),
-    whichever suits the layer's shape; on accelerators, as they are.
+    On CPUs it is computed as matrix products of transformed tiles (`winograd`) or of blocks of pixels (`block_conv`),
+    depending on the layer's shape. Accelerators use XLA's convolution.
     """
 
     features: int
@@ -27,7 +27,7 @@ class Conv(nn.Module):
     padding: Padding = "VALID"
     use_bias: bool = True
     pool: int = 1
-    """Side and stride of the max-pooling window; 1 for none."""
+    """Side and stride of the max-pooling window. 1 for no pooling."""
     kernel_init: nn.initializers.Initializer = nn.initializers.lecun_normal()
     bias_init: nn.initializers.Initializer = nn.initializers.zeros_init()
 
@@ -37,22 +37,25 @@ class Conv(nn.Module):
         kernel = self.param("kernel", self.kernel_init, shape)
         padding = self.padding if isinstance(self.padding, str) else tuple(map(tuple, self.padding))
         y = conv_pool(x, kernel, strides=self.strides, padding=padding, pool=self.pool)
-        # The same bias in a whole window moves its maximum by just that bias.
+        # A bias that is the same in a whole window moves the maximum by itself, so it can be added after the pooling.
         return y + self.param("bias", self.bias_init, (self.features,)).reshape(1, 1, 1, -1) if self.use_bias else y
 
 
 @partial(jax.jit, static_argnames=("strides", "padding", "pool"))
 def conv_pool(x: Array, kernel: Array, *, strides: tuple[int, int], padding: Padding, pool: int) -> Array:
-    """Convolution, then max-pooling with windows of pool x pool side by side.
+    """Convolution, then max-pooling.
 
-    A function of its own for JAX, so that layers of the same shapes are traced once.
+    It is jitted by itself, so that layers of the same shapes are traced once.
 
     Args:
         x: [batch, height, width, in].
         kernel: [kh, kw, in, out].
-        strides: of the convolution.
+        strides: (vertical, horizontal) strides of the convolution.
         padding: "VALID", "SAME" or ((top, bottom), (left, right)).
-        pool: 1 for none.
+        pool: side and stride of the pooling window, 1 for no pooling.
+
+    Returns:
+        [batch, output height / pool, output width / pool, out].
     """
     cpu_form, window_form = (
         partial(form, strides=strides, padding=padding, pool=pool) for form in (_products, window_conv)
@@ -61,6 +64,7 @@ def conv_pool(x: Array, kernel: Array, *, strides: tuple[int, int], padding: Pad
 
 
 def _products(x: Array, kernel: Array, *, strides: tuple[int, int], padding: Padding, pool: int) -> Array:
+    """`conv_pool` by matrix products."""
     if isinstance(padding, str):
         padding = jax.lax.padtype_to_pads(x.shape[1:3], kernel.shape[:2], strides, padding)
     if winograd.suits(kernel.shape, strides, pool):
@@ -77,5 +81,5 @@ def window_conv(x: Array, kernel: Array, *, strides: tuple[int, int], padding: P
 
 
 def max_pool(x: Array, pool: int) -> Array:
-    """Maximum over windows of pool x pool side by side; what is left over at the edges is dropped."""
+    """The maximum of each pool x pool window of [batch, height, width, channels]. Pixels left over are dropped."""
     return x if pool == 1 else nn.max_pool(x, (pool, pool), strides=(pool, pool))

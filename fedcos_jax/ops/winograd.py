@@ -6,17 +6,17 @@ networks"):
 
     y = A ((G k) * (B d))        m = 2: 4 instead of 6        m = 4: 6 instead of 12
 
-with constant matrices A, B, G. Here a tile of 2 x 4 outputs, both axes transformed, takes 24 multiplications instead of
-72, for each pair of an input and an output channel; summed over input channels they are 24 matrix products
+with constant matrices A, B, G. Here a tile is 2 x 4 outputs, with both axes transformed. For each pair of an input and
+an output channel it takes 24 multiplications instead of 72. Summed over input channels these are 24 matrix products:
 
     inputs [24, tiles, in]  @  kernel [24, in, out]
 
-The transforms are sums of a few numbers, cheap beside products with many channels. Tiles of 4 x 4 would save more
-multiplications but lose digits: their error comes to 1e-5 of the largest output, here it is some 4e-6.
+The transforms are sums of a few numbers, which cost little beside products with many channels. Tiles of 4 x 4 would
+save more multiplications but lose digits: their error is 1e-5 of the largest output, and that of 2 x 4 is about 4e-6.
 
-The gradient of the input is the same convolution of the output's gradient with the flipped kernel. That of the kernel
-multiplies transformed inputs and output gradients. Images go through in groups that stay in the cache; transformed
-inputs, three times the size of the input, are never kept.
+The gradient of the input is the same convolution of the output's gradient with the flipped kernel. The gradient of the
+kernel is the product of transformed inputs and output gradients. A loop takes groups of images that stay in the cache.
+Transformed inputs are three times the size of the input, so they are never kept.
 """
 
 import functools
@@ -25,7 +25,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from fedcos_jax.ops.blocks import largest_divisor
+from fedcos_jax.ops.blocks import in_blocks, largest_divisor
 from fedcos_jax.types import Array
 
 Pair = tuple[int, int]
@@ -33,15 +33,15 @@ Padding = tuple[Pair, Pair]
 Matrix = tuple[tuple[float, ...], ...]
 
 SIDE = 3
-"""Of the kernels."""
+"""Height and width of the kernels."""
 _WIDE = 64
-"""The fewest channels with which it was measured, at half the time of blocks of pixels."""
+"""The fewest channels for which it was measured. It took half the time of `block_conv`."""
 _CACHE_NUMBERS = 2**14
-"""Numbers of a group's tiles, one of each tile and channel, whose transforms a core's own cache holds."""
+"""A core's own cache holds the transforms of this many pairs of a tile and a channel."""
 
 
 class Transform(NamedTuple):
-    """The matrices of one axis; exact for any inputs, as the tests show."""
+    """The matrices of one axis."""
 
     output: Matrix
     """A, [m, m + 2]."""
@@ -52,7 +52,7 @@ class Transform(NamedTuple):
 
     @property
     def step(self) -> int:
-        """m, the outputs of a tile, and the distance of tiles."""
+        """m, the outputs per tile, which is also the distance between tiles."""
         return len(self.output)
 
 
@@ -84,7 +84,7 @@ VERTICAL, HORIZONTAL = TWO, FOUR
 
 
 def suits(kernel_shape: tuple[int, ...], strides: Pair, pool: int) -> bool:
-    """Whether a convolution can be done this way and gains by it."""
+    """Whether a convolution can be computed in this form and is faster for it."""
     height, width, *channels = kernel_shape
     return (height, width) == (SIDE, SIDE) and strides == (1, 1) and pool == 1 and min(channels) >= _WIDE
 
@@ -103,11 +103,11 @@ def winograd_conv(x: Array, kernel: Array, padding: Padding) -> Array:
     """
     matrices = _kernel_matrices(kernel)
     group = group_size(x.shape, kernel.shape)
-    y = jax.lax.map(lambda images: _convolve(images, matrices, padding), _groups(x, group))
+    y = jax.lax.map(lambda images: _convolve(images, matrices, padding), in_blocks(x, group))
     return y.reshape(x.shape[0], *y.shape[2:])
 
 
-def _forward(x: Array, kernel: Array, padding: Padding):
+def _forward(x: Array, kernel: Array, padding: Padding) -> tuple[Array, tuple[Array, Array]]:
     return winograd_conv(x, kernel, padding), (x, kernel)
 
 
@@ -120,12 +120,12 @@ def _backward(padding: Padding, residuals, cotangent: Array) -> tuple[Array, Arr
     def backward(grad_matrices: Array, group: tuple[Array, Array]) -> tuple[Array, Array]:
         images, grad_y = group
         inputs, grad_products = _input_tiles(images, padding), _output_gradient_tiles(grad_y)
-        # Transposed inside the loop, where it is part of the product.
+        # A transpose inside the loop costs nothing, because it is part of the product.
         grad_images = _convolve(grad_y, flipped.swapaxes(1, 2), rest)
         return grad_matrices + inputs.swapaxes(1, 2) @ grad_products, grad_images
 
     group = group_size(x.shape, kernel.shape)
-    groups = (_groups(x, group), _groups(cotangent, group))
+    groups = (in_blocks(x, group), in_blocks(cotangent, group))
     grad_matrices, grad_x = jax.lax.scan(backward, jnp.zeros_like(flipped), groups)
     return grad_x.reshape(x.shape), _kernel_gradient(grad_matrices)
 
@@ -145,14 +145,17 @@ def _kernel_matrices(kernel: Array) -> Array:
 
 
 def _kernel_gradient(grad_matrices: Array) -> Array:
-    """The transpose of `_kernel_matrices`, written out: the derived one took 84 ms for 256 channels."""
+    """The transpose of `_kernel_matrices`, [24, in, out] -> [3, 3, in, out].
+
+    It is written out, because JAX's derivative of `_kernel_matrices` took 84 ms for 256 channels.
+    """
     by_place = grad_matrices.reshape(len(VERTICAL.input), len(HORIZONTAL.input), *grad_matrices.shape[1:])
     by_row = _mix(_transposed(VERTICAL.kernel), list(by_place))
     return _mix(_transposed(HORIZONTAL.kernel), [by_row[:, j] for j in range(len(HORIZONTAL.input))], axis=1)
 
 
 def _input_tiles(images: Array, padding: Padding) -> Array:
-    """Transformed inputs, [24, images · tiles, in]."""
+    """The transformed inputs B d, [24, images · tiles, in]."""
     (top, bottom), (left, right) = padding
     height, width = _output_size(images, padding)
     bottom, right = bottom + -height % VERTICAL.step, right + -width % HORIZONTAL.step
@@ -165,7 +168,7 @@ def _input_tiles(images: Array, padding: Padding) -> Array:
 
 
 def _output_gradient_tiles(grad_y: Array) -> Array:
-    """Gradients of the products, [24, images · tiles, out], from those of the outputs."""
+    """The gradients of the products, [24, images · tiles, out], from those of the outputs."""
     bottom, right = -grad_y.shape[1] % VERTICAL.step, -grad_y.shape[2] % HORIZONTAL.step
     padded = jnp.pad(grad_y, ((0, 0), (0, bottom), (0, right), (0, 0)))
     columns = [padded[:, :, j :: HORIZONTAL.step] for j in range(HORIZONTAL.step)]
@@ -185,12 +188,13 @@ def _outputs(products: Array, images: int, size: Pair) -> Array:
 
 
 def _output_size(images: Array, padding: Padding) -> Pair:
+    """Height and width of the output."""
     (top, bottom), (left, right) = padding
     return images.shape[1] + top + bottom - SIDE + 1, images.shape[2] + left + right - SIDE + 1
 
 
 def _mix(matrix: Matrix, parts: list[Array], axis: int = 0) -> Array:
-    """The products of a matrix with a vector of arrays, in a new axis."""
+    """The product of a matrix with a vector of arrays, stacked along a new axis. Zeros and ones multiply nothing."""
 
     def row(weights: tuple[float, ...]) -> Array:
         terms = (part if w == 1 else w * part for w, part in zip(weights, parts, strict=True) if w)
@@ -209,13 +213,16 @@ def _transposed(matrix: Matrix) -> Matrix:
 
 
 def group_size(shape: tuple[int, ...], kernel_shape: tuple[int, ...]) -> int:
-    """Images to take at a time, a divisor of the batch: few enough for the cache, but worth a pass over the kernel."""
+    """Images per step of the loop, a divisor of the batch.
+
+    They are few enough for the cache, but enough to be worth a pass over the kernel.
+
+    Args:
+        shape: (batch, height, width, in).
+        kernel_shape: (3, 3, in, out).
+    """
     batch, height, width, _ = shape
     *_, in_channels, out_channels = kernel_shape
     tiles = -(-height // VERTICAL.step) * -(-width // HORIZONTAL.step)
     most = max(_CACHE_NUMBERS // max(in_channels, out_channels), min(in_channels, out_channels) // 2) // tiles
     return largest_divisor(batch, at_most=most)
-
-
-def _groups(x: Array, size: int) -> Array:
-    return x.reshape(-1, size, *x.shape[1:])

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from fedcos_jax import InputError, load
-from fedcos_jax.cli.fedcos import main
+from fedcos_jax.cli.main import main
 from fedcos_jax.data import DATASETS
 from fedcos_jax.data.partition import Ownership
 from fedcos_jax.cli.charts import class_counts

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from fedcos_jax.cli.fedcos import fedcos
-from fedcos_jax.cli.fedcos import charts
+from fedcos_jax.cli import main as command
+from fedcos_jax.cli import charts
 from fedcos_jax.cli.plot import curve, labels
 
 HISTORY = {"round": [2, 4], "accuracy": [50.0, 60.0], "test_loss": [1, 2], "cosine_pair": [None, 0.1, 0.2, 0.3]}
@@ -42,8 +42,8 @@ def runs(tmp_path, monkeypatch):
 def test_pictures_are_written_where_asked(runs, tmp_path, monkeypatch):
     drawn = {}
     monkeypatch.setattr(plot, "_save", lambda figure, path: drawn.setdefault(str(path), figure))
-    assert fedcos.main(["plot", *runs]) == 0
-    assert fedcos.main(["plot", *runs, "--value", "cosine_pair", "--out", "deep/c.svg"]) == 0
+    assert command.main(["plot", *runs]) == 0
+    assert command.main(["plot", *runs, "--value", "cosine_pair", "--out", "deep/c.svg"]) == 0
     assert list(drawn) == ["accuracy.png", "deep/c.svg"]
     (axes,) = drawn["accuracy.png"].axes
     assert {line.get_label(): line.get_ydata().tolist() for line in axes.lines} == {
@@ -53,7 +53,7 @@ def test_pictures_are_written_where_asked(runs, tmp_path, monkeypatch):
 
 
 def test_a_picture_on_disk(runs, tmp_path):
-    assert fedcos.main(["plot", *runs, "--out", "new/c.svg"]) == 0
+    assert command.main(["plot", *runs, "--out", "new/c.svg"]) == 0
     assert (tmp_path / "new" / "c.svg").read_text().startswith("<?xml")
 
 
@@ -74,7 +74,7 @@ def test_mistakes_get_one_line(runs, tmp_path, capsys, arguments, message):
     (tmp_path / "part.json").write_text('{"config": {}, "history": {"accuracy": [1]}}')
     (tmp_path / "binary.json").write_bytes(b"\x89PNG")
     before = sorted(tmp_path.iterdir())
-    assert fedcos.main(["plot", *arguments]) == 2
+    assert command.main(["plot", *arguments]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1

@@ -1,6 +1,7 @@
 """What `fedcos run` reads and leaves: config files, logs as the run goes on, and estimates."""
 
 import csv
+import importlib.util
 import json
 import os
 import shutil
@@ -15,13 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedcos_jax.cli.fedcos import fedcos
-from fedcos_jax.runs import log
-from fedcos_jax.cli.fedcos import run
-from fedcos_jax.runs import settings
-from fedcos_jax.runs.config import summary
-from fedcos_jax.engine.loop import Evaluation, History
+from fedcos_jax.cli import flags as run_flags
+from fedcos_jax.cli import main as fedcos
+from fedcos_jax.engine.evaluation import Evaluation
+from fedcos_jax.engine.loop import History
 from fedcos_jax.engine.measures import RoundInfo
+from fedcos_jax.runs import log, settings
+from fedcos_jax.runs.result import summary
 
 # The same shapes and structure everywhere here, so that they share compiled programs.
 SHORT = ["run", "--quiet", "--rounds", "3", "--local-steps", "3", "--eval-every", "2"]
@@ -52,7 +53,7 @@ def test_the_saved_config_gives_the_same_run(folder, result, tmp_path):
 
 
 def resolve(*flags):
-    return run.resolve(fedcos.parser().parse_args(["run", *flags]))
+    return run_flags.resolve(fedcos.parser().parse_args(["run", *flags]))
 
 
 def test_flags_win_over_the_file(tmp_path):
@@ -71,7 +72,7 @@ def test_flags_win_over_the_file(tmp_path):
 
 def test_every_flag_is_a_key(tmp_path):
     options = vars(fedcos.parser().parse_args(["run"]))
-    assert set(run.KEYS) == set(options) - {"command", "config", "dry_run"}
+    assert set(run_flags.KEYS) == set(options) - {"command", "config", "dry_run"}
 
 
 @pytest.mark.parametrize(
@@ -134,20 +135,20 @@ def test_event_files_have_the_history(folder, result):
 
 
 def test_a_killed_run_leaves_what_it_had(tmp_path):
-    log = tmp_path / "log"
-    command = [sys.executable, "-m", "fedcos_jax.cli.fedcos", "run", "--rounds", "1000000", "--local-steps", "1", "--quiet"]
-    run = subprocess.Popen([*command, "--log-dir", str(log), "--out", str(tmp_path / "result.json")])
+    written = tmp_path / "log"
+    command = [sys.executable, "-m", "fedcos_jax.cli", "run", "--rounds", "1000000", "--local-steps", "1", "--quiet"]
+    run = subprocess.Popen([*command, "--log-dir", str(written), "--out", str(tmp_path / "result.json")])
     try:
-        while run.poll() is None and not _rows(log / log.CSV_FILE)[2:]:
+        while run.poll() is None and not _rows(written / log.CSV_FILE)[2:]:
             time.sleep(0.05)
     finally:
         os.kill(run.pid, signal.SIGKILL)
         run.wait()
-    rows = _rows(log / log.CSV_FILE)
+    rows = _rows(written / log.CSV_FILE)
     assert rows[0] == ",".join(log.COLUMNS)
     assert len(rows) > 2
     assert all(row.count(",") == rows[0].count(",") for row in rows)
-    assert any(path.stat().st_size > 100 for path in log.glob("events.out.tfevents.*"))
+    assert any(path.stat().st_size > 100 for path in written.glob("events.out.tfevents.*"))
     assert not (tmp_path / "result.json").exists()
 
 
@@ -156,7 +157,7 @@ def _rows(path):
 
 
 def test_without_tensorboard(folder, capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(log.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     arguments = [*SHORT, *FLAGS, "--log-dir", str(tmp_path / "log")]
     assert fedcos.main([*arguments, "--tensorboard"]) == 2
     assert "pip install tensorboardX" in capsys.readouterr().err
@@ -253,3 +254,15 @@ def test_dry_run_says_what_it_would_take_and_leaves_nothing(capsys, tmp_path):
 )
 def test_runs_under_x64(x64, flags):
     assert fedcos.main(["run", "--rounds", "1", "--local-steps", "1", "--clients", "2", "--quiet", *flags]) == 0
+
+
+def test_a_run_ends_at_the_accuracy_asked_for(result, tmp_path, capsys):
+    reached = result["history"]["accuracy"][0]
+    out = tmp_path / "result.json"
+    assert fedcos.main([*SHORT, *FLAGS, "--stop-at", str(reached), "--out", str(out)]) == 0
+    stopped = json.loads(out.read_text())
+    assert stopped["rounds"] == 2
+    assert stopped["history"]["train_loss"] == result["history"]["train_loss"][:2]
+    assert "after 2 rounds" in capsys.readouterr().out
+    assert fedcos.main([*SHORT, "--stop-at", "0"]) == 2
+    assert "in (0, 100], got 0" in capsys.readouterr().err

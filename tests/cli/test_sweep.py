@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from fedcos_jax.cli.fedcos import sweep
-from fedcos_jax.cli.fedcos import main
+from fedcos_jax.cli import sweep
+from fedcos_jax.cli.main import main
 
 SHORT = ["--rounds", "2", "--local-steps", "2", "--clients", "3", "--quiet"]
 
@@ -39,7 +39,7 @@ def test_a_table_a_picture_and_resuming(tmp_path, capsys, monkeypatch):
     ran = []
     real = sweep.run_together
     monkeypatch.setattr(
-        sweep_command, "run_together", lambda configs, *rest: ran.extend(configs) or real(configs, *rest)
+        sweep, "run_together", lambda configs, *rest: ran.extend(configs) or real(configs, *rest)
     )
     assert main([*first[:2], "cos_strength=0,0.05,0.1", *first[3:]]) == 0
     assert [(config.method, config.seed) for config in ran] == [("FedCos(0.1)", 0), ("FedCos(0.1)", 1)]
@@ -73,7 +73,7 @@ def test_methods_and_partitions_in_one_program(tmp_path):
         (["--grid", "lr=0.1", "--seeds", "0"], "seeds must be at least 1"),
         (["--grid", "momentum=none,0.5"], "must share one structure"),
         (["--grid", "cos_strength=-1"], "FedCos strength must be at least 0"),
-        (["--grid", "lr=0.1", "--at-once", "0"], "chunk must be at least 1"),
+        (["--grid", "lr=0.1", "--at-once", "0"], "batch must be at least 1"),
         (["--grid", "seed =0,1", "--seeds", "2"], "give --seeds or --grid seed"),
         (["--grid", "seed=-1,0"], "seed must be at least 0"),
         (["--grid", "lr_decay=0.5,0.9"], "lr_decay is the number of lr_schedule exponential"),

@@ -8,11 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedcos_jax.data import augment, cifar, federate, load
+from fedcos_jax.data.partition import Ownership
 from fedcos_jax.engine.client import LocalTask, train_client
+from fedcos_jax.engine.experiment import Experiment
+from fedcos_jax.engine.schedule import Schedule
 from fedcos_jax.methods import fedavg
 from fedcos_jax.models import Model
 from fedcos_jax.optimizers import client_sgd
-from fedcos_jax.data.partition import Ownership
 from fedcos_jax.types import LocalContext
 
 PREPROCESS = augment.crop_and_flip(cifar.MEAN, cifar.DEVIATION)
@@ -34,7 +36,7 @@ def reference(image: np.ndarray, down: int, right: int, mirror: bool) -> np.ndar
 @given(seed=st.integers(0, 2**31), count=st.sampled_from([1, 7]), side=st.sampled_from([5, 32]))
 def test_each_image_is_padded_cropped_and_flipped(seed, count, side):
     x, key = images(count, side), jax.random.key(seed)
-    down, right, mirror = map(np.asarray, augment._draws(key, count))
+    down, right, mirror = map(np.asarray, augment.draw_moves(key, count))
     found = jax.jit(augment.random_crops)(jnp.asarray(x), key)
     assert found.dtype == jnp.uint8
     for i in range(count):
@@ -42,7 +44,7 @@ def test_each_image_is_padded_cropped_and_flipped(seed, count, side):
 
 
 def test_all_81_shifts_and_both_sides_are_equally_likely():
-    down, right, mirror = map(np.asarray, augment._draws(jax.random.key(0), 81_000))
+    down, right, mirror = map(np.asarray, augment.draw_moves(jax.random.key(0), 81_000))
     assert (down.min(), down.max(), right.min(), right.max()) == (-4, 4, -4, 4)
     cells = np.bincount((down + 4) * 9 + right + 4, minlength=81)
     # Chi-squared with 80 degrees of freedom exceeds 135 once in ten thousand times.
@@ -88,19 +90,22 @@ def test_the_noise_is_of_the_round_the_client_and_the_step(monkeypatch, tmp_path
         jax.debug.callback(lambda x: inputs.append(np.array(x)), x, ordered=True)
         return params[None, :] * jnp.ones((x.shape[0], 1))
 
-    model, method = Model(lambda key: jnp.zeros(10), apply), fedavg()
+    model, schedule = Model(lambda key: jnp.zeros(10), apply), Schedule(rounds=1, local_steps=2, batch_size=4)
+    federation = Experiment(
+        method=fedavg(), optimizer=client_sgd(0.1), data=data, model=model, schedule=schedule
+    ).federation
+    penalty = federation.method.penalty
 
     @jax.jit
     def two_steps(noise_key, client):
         params = model.init(noise_key)
-        context = LocalContext(params, method.penalty.init(params), client, method.penalty.client_init(params))
-        task = LocalTask(context, jnp.asarray(2), jnp.asarray(0), jax.random.key(9), noise_key)
-        optimizer = client_sgd(0.1)(jnp.asarray(0), client)
-        return train_client(task, data, model, method.penalty, optimizer, 2, batch_size=4)
+        context = LocalContext(params, penalty.init(params), client, penalty.client_init(params))
+        task = LocalTask(context, jnp.int32(2), jnp.int32(0), jax.random.key(9), noise_key)
+        return train_client(task, federation, client_sgd(0.1)(jnp.int32(0), client), 2)
 
     for round, client in [(0, 0), (0, 1), (1, 0), (1, 1), (1, 1)]:
         noise_key = jax.random.fold_in(jax.random.key(round), client)
-        jax.block_until_ready(two_steps(noise_key, jnp.asarray(client)))
+        jax.block_until_ready(two_steps(noise_key, jnp.int32(client)))
     jax.effects_barrier()
     different, again = inputs[:8], inputs[8:]
     np.testing.assert_array_equal(again, different[6:])

@@ -1,15 +1,14 @@
-"""The prepared cache: once a machine, whole or not at all, also for two processes at once."""
+"""The cache of decoded datasets: entries are whole or absent, also when several processes write them at once."""
 
 import os
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 
 from fedcos_jax import InputError
-from fedcos_jax.data import cache, load, sources
+from fedcos_jax.data import cache
 
 ARRAYS = {"x": np.arange(12, dtype=np.uint8).reshape(3, 4), "y": np.array([1, 2, 3], np.int32)}
 
@@ -93,42 +92,3 @@ def test_processes_at_once_do_no_harm(tmp_path):
     workers = [subprocess.Popen([sys.executable, "-c", WORKER, str(tmp_path), str(rank)]) for rank in range(3)]
     assert [worker.wait(timeout=60) for worker in workers] == [0, 0, 0]
     assert sorted(path.name for path in (tmp_path / "v1").iterdir()) == sorted(f"entry{turn}" for turn in range(30))
-
-
-def test_the_cache_serves_after_the_files_are_gone(monkeypatch, tmp_path, tiny_cifar10):
-    paths = tiny_cifar10.write("binary", tmp_path / "data")
-    tiny_cifar10.publish(monkeypatch)
-    load("cifar10", data_dir=tmp_path / "data")
-    for path in paths:
-        path.unlink()
-    np.testing.assert_array_equal(load("cifar10").train.x, tiny_cifar10.arrays()["train_x"])
-    with pytest.raises(InputError, match="not found"):
-        load("cifar10", source="files", data_dir=tmp_path / "data")
-
-
-@pytest.mark.parametrize("name", ["fashion_mnist", "cifar10", "cifar100", "shakespeare"])
-def test_the_second_load_takes_less_than_a_second(real_data, real, tmp_path_factory, monkeypatch, name):
-    first = real(name)
-    place = next(path for path in tmp_path_factory.getbasetemp().glob("cache*"))
-    monkeypatch.setenv("FEDCOS_CACHE_DIR", str(place))
-    fastest = float("inf")
-    for _ in range(3):
-        started = time.perf_counter()
-        again = load(name, source="files", data_dir=real_data)
-        fastest = min(fastest, time.perf_counter() - started)
-    assert fastest < 1
-    np.testing.assert_array_equal(again.train.x, first.train.x)
-
-
-def test_a_stray_file_does_not_hide_what_is_prepared(tmp_path):
-    """`manifest.json` is also of one form of CIFAR10; alone it is a mistake only where nothing else has the dataset."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    (folder / "manifest.json").write_text("{}")
-    with pytest.raises(InputError, match="is incomplete"):
-        sources.locate("cifar10", "auto", folder)
-    kept = tmp_path / "cache" / f"v{cache.VERSION}" / "cifar10-kept"
-    kept.mkdir(parents=True)
-    assert sources.locate("cifar10", "auto", folder).entry == kept
-    with pytest.raises(InputError, match="is incomplete"):
-        sources.locate("cifar10", "files", folder)

@@ -1,4 +1,4 @@
-"""Generated text: chains are sampled as they are, clients differ as said, windows and split are those of all texts."""
+"""Generated text: it follows its chains, clients differ in part, and each client has its own rows."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedcos_jax import InputError, federate, load
-from fedcos_jax.data.dialects import LONGEST, OWN_SHARE, SHORTEST, VOCABULARY, dialects, successors, write
+from fedcos_jax.data.dialects import LONGEST, OWN_SHARE, SHORTEST, VOCABULARY, generate, successors, write
 from fedcos_jax.data.partition import build
 
 
@@ -33,7 +33,7 @@ def test_dialects_share_part_of_the_language():
 @given(clients=st.integers(1, 12), window=st.integers(1, 30))
 @settings(max_examples=10, deadline=None)
 def test_every_client_has_its_own_rows(clients, window):
-    dataset = dialects(clients, window)
+    dataset = generate(clients, window)
     assert dataset.input_shape == (window,)
     assert dataset.classes == len(VOCABULARY)
     sizes = np.bincount(dataset.groups, minlength=clients)
@@ -65,22 +65,8 @@ def test_it_is_the_same_text_every_time():
         ("dialects(0)", "clients must lie in 1..10000"),
         ("dialects(5,0)", "the window must lie in"),
         ("dialects(x)", r"cannot read the numbers of 'dialects\(x\)'; an example is 'dialects\(143,5\)'"),
-        ("digits(7)", "digits have 8 to 64 pixels a side, got 7"),
-        ("digits(8,8)", "takes at most 1 numbers"),
     ],
 )
 def test_mistakes_are_named(name, message):
     with pytest.raises(InputError, match=message):
         load(name)
-
-
-@pytest.mark.parametrize("side", [8, 16, 28])
-def test_larger_digits_repeat_pixels(side):
-    small, large = load("digits"), load(f"digits({side})")
-    assert large.input_shape == (side, side)
-    np.testing.assert_array_equal(large.train.y, small.train.y)
-    np.testing.assert_array_equal(np.unique(large.test.x[5]), np.unique(small.test.x[5]))
-    if side % 8 == 0:
-        np.testing.assert_array_equal(
-            large.train.x, np.kron(small.train.x, np.ones((1, side // 8, side // 8), np.uint8))
-        )

@@ -5,47 +5,26 @@ import shutil
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fedcos_jax import InputError
 from fedcos_jax.data import fashion_mnist, load
+from tests.data.formats.test_idx import idx
 
 
-def idx(array: np.ndarray) -> bytes:
-    return bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes() + array.tobytes()
-
-
-@settings(deadline=None)
-@given(shape=st.lists(st.integers(1, 4), min_size=1, max_size=4), seed=st.integers(0, 100))
-def test_an_idx_file_is_read_back(tmp_path_factory, shape, seed):
-    array = np.random.default_rng(seed).integers(0, 256, shape, np.uint8)
-    path = tmp_path_factory.mktemp("idx") / "file.gz"
-    path.write_bytes(gzip.compress(idx(array)))
-    np.testing.assert_array_equal(fashion_mnist.read_idx(path), array)
-
-
-ZEROS = idx(np.zeros((20, 30), np.uint8))
-BROKEN = {
-    "not gzip": b"not gzip",
-    "empty": b"",
-    "nothing inside": gzip.compress(b""),
-    "a value too few": gzip.compress(ZEROS[:-1]),
-    "a value too many": gzip.compress(ZEROS + b"x"),
-    "not bytes": gzip.compress(bytes([0, 0, 13, 1]) + bytes(8)),
-    "half a header": gzip.compress(bytes([0, 0, 8, 3, 0, 0])),
-    "truncated": gzip.compress(ZEROS)[:-9],
-}
-
-
-@pytest.mark.parametrize("harm", BROKEN)
-def test_a_broken_idx_file_is_one_line(tmp_path, harm):
-    path = tmp_path / "file.gz"
-    path.write_bytes(BROKEN[harm])
-    with pytest.raises(InputError) as refusal:
-        fashion_mnist.read_idx(path)
-    assert str(path) in str(refusal.value)
-    assert "\n" not in str(refusal.value)
+@pytest.mark.parametrize(
+    ("images", "labels", "complaint"),
+    [
+        (np.zeros((2, 3), np.uint8), np.zeros(2, np.uint8), "the train files in .* are not images and labels"),
+        (np.zeros((2, 3, 3), np.uint8), np.zeros(3, np.uint8), "2 train images but 3 labels"),
+        (np.zeros((2, 3, 3), np.uint8), np.zeros(2, np.uint8), "train-images-idx3-ubyte.gz is missing"),
+    ],
+)
+def test_files_that_do_not_fit_are_refused(tmp_path, images, labels, complaint):
+    if not complaint.endswith("missing"):
+        (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx(images)))
+    (tmp_path / "train-labels-idx1-ubyte.gz").write_bytes(gzip.compress(idx(labels)))
+    with pytest.raises(InputError, match=complaint):
+        fashion_mnist.read(tmp_path)
 
 
 def test_the_real_images(real):

@@ -9,17 +9,11 @@ from fedcos_jax.data import partition
 from fedcos_jax.errors import InputError
 
 NAMES = [
-    "iid",
-    "sorted",
-    "mixed90",
-    "mixed70",
-    "mixed0",
-    "mixed100",
-    "shards1",
-    "shards2",
-    "dirichlet0.3",
-    "dirichlet100",
+    *(entry.example for entry in partition.PARTITIONS.values()),
+    *("mixed70", "mixed0", "mixed100", "shards1", "dirichlet100"),
 ]
+EVEN = ("iid", "sorted", "mixed")
+"""Partitions whose clients own equally many rows, up to one."""
 
 
 def labels_of(rows, classes=10, seed=0):
@@ -32,21 +26,35 @@ def labels_of(rows, classes=10, seed=0):
 def test_every_row_has_one_owner(name, data, seed):
     clients = data.draw(st.integers(1, 20))
     rows = data.draw(st.integers(2 * clients, 500))
-    ownership = partition.build(name, labels_of(rows, seed=seed), clients, seed)
+    groups = np.random.default_rng(seed).permutation(np.arange(rows) % clients)
+    ownership = partition.build(name, labels_of(rows, seed=seed), clients, seed, groups)
     assert np.array_equal(np.sort(ownership.indices), np.arange(rows))
-    assert len(ownership.offsets) == clients + 1
+    assert ownership.indices.dtype == ownership.offsets.dtype == np.int32
+    assert len(ownership.offsets) == clients + 1 == ownership.num_clients + 1
     assert (np.diff(ownership.offsets) > 0).all()
-    again = partition.build(name, labels_of(rows, seed=seed), clients, seed)
+    assert np.array_equal(np.concatenate(ownership.parts()), ownership.indices)
+    again = partition.build(name, labels_of(rows, seed=seed), clients, seed, groups)
     assert np.array_equal(ownership.indices, again.indices)
-    if not name.startswith(("dirichlet", "shards")):
+    assert np.array_equal(ownership.offsets, again.offsets)
+    if name.startswith(EVEN):
         assert np.ptp(np.diff(ownership.offsets)) <= 1
 
 
-@pytest.mark.parametrize("name", ["iid", "mixed90", "shards2", "dirichlet0.3"])
-def test_seed_matters(name):
-    labels = labels_of(500)
-    first, second = (partition.build(name, labels, 5, seed).indices for seed in (0, 1))
-    assert not np.array_equal(first, second)
+@pytest.mark.parametrize("name", NAMES)
+def test_only_random_partitions_depend_on_the_seed(name):
+    labels, groups = labels_of(500), np.arange(500) % 5
+    first, second = (partition.build(name, labels, 5, seed, groups).indices for seed in (0, 1))
+    fixed = name in ("sorted", "natural", "mixed100")
+    assert np.array_equal(first, second) == fixed
+
+
+@pytest.mark.parametrize("word", partition.PARTITIONS)
+def test_an_example_is_its_own_word(word):
+    entry = partition.PARTITIONS[word]
+    found, number = partition.parse(entry.example)
+    assert found is entry
+    assert (number is None) == (entry.number is None)
+    assert (entry.example == word) == (number is None)
 
 
 def classes_of(ownership, labels):

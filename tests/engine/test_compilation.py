@@ -9,7 +9,7 @@ import collections, sys
 import jax
 counts = collections.Counter()
 jax.monitoring.register_event_listener(lambda event, **_: counts.update([event]))
-from fedcos_jax.cli.fedcos import main
+from fedcos_jax.cli.main import main
 assert main(["run", "--rounds", "1", "--local-steps", "2", "--clients", "2", "--quiet"]) == 0
 print(counts["/jax/compilation_cache/cache_hits"], counts["/jax/compilation_cache/cache_misses"], file=sys.stderr)
 """

@@ -1,16 +1,19 @@
-"""Several devices give the results of one: four XLA devices on the CPU, in a process of their own."""
+"""Several devices give the results of one."""
 
-import json
+import dataclasses
 import os
-import subprocess
-import sys
-from pathlib import Path
 
+import chex
 import jax
 import pytest
+from problems import small_experiment
 
-from fedcos_jax.engine import devices
+from fedcos_jax import devices, run, scaffold
+from fedcos_jax.engine.loop import compile_segment, initial_state
+from fedcos_jax.errors import InputError
+from fedcos_jax.labels import parse
 
+KEY = jax.random.key(7)
 CASES = {
     "everyone": {"cohort": 5},
     "one client more than devices": {"cohort": 5, "devices": 4, "chunk": 1},
@@ -28,66 +31,66 @@ CASES = {
     "unequal clients in waves": {"clients": 40, "local_epochs": 2, "devices": 2, "chunk": 3, "method": "SCAFFOLD"},
 }
 
-PROGRAM = f"""
-import json
-import jax
-jax.config.update("jax_num_cpu_devices", 4)
-jax.config.update("jax_enable_x64", True)
-from problems import SOFTMAX_REGRESSION, gaussian_data
-from fedcos_jax import Schedule, client_sgd, run, scaffold
-from fedcos_jax.engine.loop import compile_rounds, initial_state
-from fedcos_jax.methods import parse
 
-def history(method="FedOpt(1.2)+FedCos(0.2)", clients=5, **shape):
-    schedule = Schedule(rounds=4, local_steps=3, batch_size=2, eval_batch=4, **shape)
-    data = gaussian_data((4, 7, 6, 9, 5) * (clients // 5))
-    start = parse(method).build(), client_sgd(0.1), data, SOFTMAX_REGRESSION
-    state, history = run(jax.random.key(7), *start, schedule)
-    memories = jax.tree.map(lambda leaf: leaf[:clients], state.clients)
+def outcome(devices_used, *, method="FedOpt(1.2)+FedCos(0.2)", clients=5, **shape):
+    """Parameters, client memories and history of four rounds."""
+    sizes = (4, 7, 6, 9, 5) * (clients // 5)
+    shape |= {"rounds": 4, "batch_size": 2, "eval_batch": 4, "placement": devices.available(devices_used)}
+    state, history = run(KEY, small_experiment(parse(method).build(), sizes=sizes, **shape))
+    memories = jax.tree.map(lambda leaf: leaf[:clients], state.client_memories)
     return [leaf.tolist() for leaf in jax.tree.leaves(jax.device_get((state.params, memories, history)))]
-
-key = jax.device_put(jax.random.key(0), jax.devices()[0])
-state = initial_state(key, scaffold(), SOFTMAX_REGRESSION, 5, devices=4)
-divided = {{jax.sharding.PartitionSpec("clients")}}
-assert {{leaf.sharding.spec for leaf in jax.tree.leaves(state.clients)}} == divided, state.clients
-
-def memory(**shape):
-    data, method = gaussian_data([2, 4] * 2000), scaffold()
-    schedule = Schedule(rounds=2, batch_size=2, cohort=100, devices=2, eval_batch=50, **shape)
-    state = initial_state(key, method, SOFTMAX_REGRESSION, data.num_clients, devices=2)
-    held = sum(leaf.nbytes for leaf in jax.tree.leaves(state.clients)) / 2
-    shapes = schedule.shapes(data, SOFTMAX_REGRESSION)
-    program, _ = compile_rounds(state, method, client_sgd(0.1), data, SOFTMAX_REGRESSION, shapes, 2)
-    analysis = program.memory_analysis()
-    return held, analysis.alias_size_in_bytes, analysis.temp_size_in_bytes
-
-plain = {{"devices": 1, "chunk": None}}
-print(json.dumps({{"equal": memory(chunk=4), "unequal": memory(chunk=4, local_epochs=1)}}))
-print(json.dumps({{name: [history(**shape), history(**shape | plain)] for name, shape in {CASES!r}.items()}}))
-"""
-
-
-@pytest.fixture(scope="module")
-def printed():
-    here = Path(__file__).parent
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(here.parent), str(here)])}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-@pytest.mark.parametrize("clients", ["equal", "unequal"])
-def test_memories_are_exchanged_without_a_second_copy(printed, clients):
-    """Of the memories that a device holds there is one copy, in the buffer given; besides them only those of a wave."""
-    held, given, besides = printed[0][clients]
-    assert given >= held
-    assert besides < held / 2
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_devices_do_not_change_the_result(printed, case):
-    several, one = printed[1][case]
+def test_devices_do_not_change_the_result(x64, case):
+    shape = dict(CASES[case])
+    several, one = outcome(shape.pop("devices", None), **shape), outcome(1, **shape | {"chunk": None})
     flat = zip(jax.tree.leaves(several), jax.tree.leaves(one), strict=True)
     assert all(a == pytest.approx(b, rel=1e-9, abs=1e-12, nan_ok=True) for a, b in flat)
+
+
+def test_memories_are_made_where_they_stay():
+    federation = small_experiment(scaffold(), sizes=(4, 7, 6, 9, 5)).federation
+    state = initial_state(KEY, federation)
+    specs = {leaf.sharding.spec for leaf in jax.tree.leaves(state.client_memories)}
+    assert specs == {devices.DIVIDED}
+
+
+@pytest.mark.parametrize("length", [{}, {"local_epochs": 1}], ids=["equal", "unequal"])
+def test_memories_are_exchanged_without_a_second_copy(length):
+    """Of the memories that a device holds there is one copy, in the buffer given; besides them only those of a wave."""
+    shape = {"rounds": 2, "batch_size": 2, "cohort": 100, "eval_batch": 50, "chunk": 4, "local_steps": 1} | length
+    experiment = small_experiment(scaffold(), sizes=[2, 4] * 2000, placement=devices.available(2), **shape)
+    program, (state, *_) = compile_segment(KEY, experiment)
+    held = sum(leaf.nbytes for leaf in jax.tree.leaves(state.client_memories)) / 2
+    analysis = program.memory_analysis()
+    assert analysis.alias_size_in_bytes >= held
+    assert analysis.temp_size_in_bytes < held / 2
+
+
+def test_a_state_goes_on_with_another_number_of_devices(x64):
+    """Memories are stored in rows that the devices can divide, so their number changes."""
+
+    def on(count, rounds):
+        shape = {"rounds": rounds, "cohort": 4, "placement": devices.available(count)}
+        return small_experiment(scaffold(), sizes=(4, 7, 6, 9, 5), **shape)
+
+    state = None
+    for count, rounds in ((4, 2), (1, 3), (3, 5)):
+        state, _ = run(KEY, on(count, rounds), state=state)
+    whole, _ = run(KEY, on(1, 5))
+    chex.assert_trees_all_close(jax.device_get(state.params), jax.device_get(whole.params), rtol=1e-9)
+
+
+def test_a_placement_is_a_value():
+    two = devices.available(2)
+    assert two == devices.available().first(2)
+    assert {two: 1}[devices.available(2)] == 1
+    assert two.even_rows(5) == 6
+    assert two.writes
+    for count in (0, 1000):
+        with pytest.raises(InputError, match="devices"):
+            devices.available(count)
 
 
 def test_devices_set_up_too_late_are_left_as_they_are():
@@ -104,3 +107,11 @@ def test_devices_wait_for_each_other(monkeypatch):
     devices.use_all_cores()
     assert os.environ["XLA_FLAGS"].startswith("--xla_one=1 --xla_cpu_collective_call_terminate_timeout_seconds=")
     assert os.environ["XLA_FLAGS"].count("terminate") == 1
+
+
+def test_placements_of_one_schedule_share_nothing_but_the_numbers(x64):
+    """A schedule says where to run; the default is everywhere."""
+    experiment = small_experiment()
+    assert experiment.federation.shapes.placement.count == 4
+    single = dataclasses.replace(experiment.schedule, placement=devices.available(1))
+    assert experiment.replace(schedule=single).federation.shapes.placement.count == 1

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from pathlib import Path
 
-from experiments.table import Table, cells
+from experiments.declare import Table, cells
 from fedcos_jax.runs import files
 
 ROUNDS = 20

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments import reproduce, table2
+from experiments import reproduce
+from experiments.declare import PROFILES, Table, cells
 from experiments.figures import FIGURES, efficiency, long, many_clients, trajectories
 from experiments.figures.figure import INK, as_svg, compose
-from experiments.table import PROFILES, Table, cells
+from experiments.tables import table2
+from fedcos_jax import parse
 from fedcos_jax.data import DATASETS
-from fedcos_jax.errors import InputError
-from fedcos_jax.methods import parse
 from fedcos_jax.models import MODELS
 
 
@@ -113,8 +113,3 @@ def test_a_method_that_no_figure_shows_is_a_mistake(tmp_path, capsys):
     assert reproduce.main(arguments) == 2
     assert "unknown method" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
-
-
-def test_cells_of_an_unknown_profile():
-    with pytest.raises(InputError, match="unknown profile"):
-        list(FIGURES["mechanism"].cells("huge"))

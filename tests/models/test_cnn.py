@@ -1,4 +1,4 @@
-"""The convolutional networks: parameters, shapes, dropout and what is refused."""
+"""The convolutional networks: parameters, shapes, dropout, and which images are refused."""
 
 import jax
 import jax.numpy as jnp
@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from fedcos_jax import models
-from fedcos_jax.errors import InputError
-from fedcos_jax.ops.layers import Dropout
 
 KEY = jax.random.key(0)
 
@@ -52,11 +50,6 @@ def test_torch_initialisation_has_the_fan_in_of_the_window():
         assert 0 < np.abs(params[name]["bias"]).max() <= bound
 
 
-@pytest.mark.parametrize("module", [models.CNN(torch_init=False), models.FMNISTCNN(torch_init=False)])
-def test_flax_initialisation_is_an_option(module):
-    assert not jax.jit(models.from_flax(module, (28, 28)).init)(KEY)["Conv_0"]["bias"].any()
-
-
 def test_dropout_of_the_fmnist_cnn_acts_in_training_only():
     model = models.build("cnn_fmnist", (28, 28), 10)
     params, x = jax.jit(model.init)(KEY), jax.random.normal(KEY, (2, 28, 28))
@@ -70,16 +63,3 @@ def test_cnn_computes_the_same_in_training():
     model = models.build("cnn", (32, 32, 3), 10)
     params, x = jax.jit(model.init)(KEY), jax.random.normal(KEY, (2, 32, 32, 3))
     np.testing.assert_array_equal(model.apply(params, x, KEY), model.apply(params, x, None))
-
-
-def test_dropout_of_whole_channels():
-    layer = Dropout(0.4, shared_axes=(1, 2))
-    dropped = np.asarray(layer.apply({}, jnp.ones((50, 3, 4, 60)), True, rngs={"dropout": KEY}))
-    assert (dropped == dropped[:, :1, :1]).all()
-    assert (dropped[:, 0, 0] == 0).mean() == pytest.approx(0.4, abs=0.05)
-
-
-@pytest.mark.parametrize("name", ["cnn", "cnn_fmnist", "lenet"])
-def test_small_images_are_refused(name):
-    with pytest.raises(InputError, match=f"{name} needs images of at least 16x16, got 15x16"):
-        models.build(name, (15, 16), 10)

@@ -1,4 +1,4 @@
-"""The block form of convolution and pooling equals flax's, in value and gradient, at every shape."""
+"""Convolution and pooling equal flax's, in value and gradient, at every shape and on every platform."""
 
 import flax.linen as nn
 import jax
@@ -9,27 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedcos_jax.ops.block_conv import block_conv, choose_blocks, cut
 from fedcos_jax.ops.conv import Conv, conv_pool, max_pool, window_conv
-
-
-def value_and_gradients(f, x, kernel):
-    """f's value, and the gradients of a generic function of it."""
-
-    def generic(x, kernel):
-        y = f(x, kernel)
-        return jnp.sum(jnp.ravel(jnp.sin(y)) * jnp.cos(jnp.arange(y.size, dtype=y.dtype))), y
-
-    (_, y), gradients = jax.jit(jax.value_and_grad(generic, argnums=(0, 1), has_aux=True))(x, kernel)
-    return y, *gradients
-
-
-def assert_equal_forms(ours, theirs, x, kernel, tolerance=1e-5):
-    for got, expected in zip(value_and_gradients(ours, x, kernel), value_and_gradients(theirs, x, kernel), strict=True):
-        assert got.shape == expected.shape
-        scale = float(jnp.abs(expected).max()) + 1e-30
-        np.testing.assert_allclose(np.asarray(got) / scale, np.asarray(expected) / scale, atol=tolerance)
-
+from tests.ops.comparison import assert_equal_forms
 
 shapes = st.fixed_dictionaries(
     {
@@ -54,21 +35,6 @@ def test_any_shape(shape, seed):
         assert_equal_forms(
             lambda x, k: conv_pool(x, k, **options), lambda x, k: window_conv(x, k, **options), x, kernel
         )
-
-
-@pytest.mark.parametrize("width", [1, 2, 4, 8])
-@pytest.mark.parametrize("pool", [1, 2])
-def test_any_cut_gives_the_same(width, pool):
-    rng = np.random.default_rng(0)
-    x = jnp.asarray(rng.normal(size=(2, 12, 15, 3)).astype(np.float32))
-    kernel = jnp.asarray(rng.normal(size=(5, 4, 3, 2)).astype(np.float32))
-    blocks = cut((12, 15), kernel.shape, (1, 1), pool, width)
-    assert_equal_forms(
-        lambda x, k: block_conv(x, k, blocks),
-        lambda x, k: window_conv(x, k, strides=(1, 1), padding="VALID", pool=pool),
-        x,
-        kernel,
-    )
 
 
 def test_ties_in_a_window_are_settled_alike():
@@ -107,13 +73,6 @@ def test_vmapped_over_clients_equals_a_loop():
     together = jax.vmap(gradient)(x, kernels)
     for i in range(3):
         np.testing.assert_allclose(together[i], gradient(x[i], kernels[i]), rtol=1e-4, atol=1e-5)
-
-
-def test_the_papers_layers_are_cut_as_measured():
-    """2 x 4 pixels for the first layer of the CNN and 2 x 2 for the second were the fastest of those tried."""
-    assert choose_blocks((32, 32), (5, 5, 3, 6), (1, 1), 2).block == (2, 4)
-    assert choose_blocks((14, 14), (5, 5, 6, 16), (1, 1), 2).block == (2, 2)
-    assert choose_blocks((34, 34), (3, 3, 64, 64), (1, 1), 1).block == (1, 1)
 
 
 @pytest.mark.parametrize(("platform", "has_convolution"), [("cpu", False), ("tpu", True), ("cuda", True)])

@@ -1,4 +1,4 @@
-"""Winograd's convolution equals XLA's, in value and gradient, at every shape, and its transforms are exact."""
+"""Winograd's convolution equals XLA's, in value and gradient, at every shape. Its transforms are exact."""
 
 from fractions import Fraction
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fedcos_jax.ops import winograd
 from fedcos_jax.ops.conv import conv_pool, window_conv
-from tests.models.test_conv import assert_equal_forms, value_and_gradients
+from tests.ops.comparison import assert_equal_forms, value_and_gradients
 
 SAME = ((1, 1), (1, 1))
 
@@ -24,7 +24,7 @@ def random_layer(seed, batch, size, channels):
 
 
 def direct(padding):
-    """XLA's convolution of padded inputs: on CPUs its own padding of 3 or more gets the input's gradient wrong."""
+    """XLA's convolution of padded inputs. On CPUs XLA's own padding of 3 or more gives a wrong gradient of the input."""
 
     def convolve(x, kernel):
         padded = jnp.pad(x, ((0, 0), *padding, (0, 0)))

@@ -1,56 +1,78 @@
 """A run that was killed goes on from its checkpoint as if nothing had happened."""
 
 import dataclasses
-import itertools
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import chex
 import jax
 import pytest
-from problems import SOFTMAX_REGRESSION, gaussian_data
+from problems import small_experiment
 
-from fedcos_jax import Schedule, client_sgd, run
-from fedcos_jax.runs.checkpoint import Checkpoints
+from fedcos_jax import Schedule, devices, run
 from fedcos_jax.errors import InputError
+from fedcos_jax.labels import parse
+from fedcos_jax.runs.checkpoint import Checkpoints
 from fedcos_jax.runs.config import Config
-from fedcos_jax.methods import parse
-from fedcos_jax.engine.loop import join
 
 KEY = jax.random.key(7)
 SCHEDULE = Schedule(rounds=5, local_steps=3, batch_size=3, cohort=4, eval_every=2)
 
 
-def start(method):
-    return KEY, parse(method).build(), client_sgd(0.1), gaussian_data((4, 7, 6, 9, 5)), SOFTMAX_REGRESSION
+class Killed(Exception):
+    """Stands for the end of the process."""
 
 
-def advance(folder, method, schedule=SCHEDULE, stretches=None, **options):
-    """The last state and the history of so many stretches of the run that the folder holds."""
-    checkpoints = Checkpoints(folder, {"method": method}, **options)
-    ended = list(itertools.islice(checkpoints.stretches(*start(method), schedule), stretches))
-    return jax.device_get(ended[-1][0]), join([history for _, history in ended])
+def experiment(method, **changes):
+    return small_experiment(
+        parse(method).build(), dataclasses.replace(SCHEDULE, **changes), sizes=(4, 7, 6, 9, 5)
+    )
+
+
+def advance(folder, method, killed_after=None, every=60.0, keep_end=True, **changes):
+    """The last state and the history of the run that the folder holds, until it is killed or has ended."""
+    states = []
+
+    def watch(report):
+        states.append(jax.device_get(report.state))
+        if report.completed == killed_after:
+            raise Killed
+
+    checkpoints = Checkpoints(folder, {"method": method}, every, keep_end=keep_end)
+    try:
+        history = checkpoints.run(KEY, experiment(method, **changes), [watch])
+    except Killed:
+        return None
+    return states[-1], history
+
+
+def uninterrupted(method):
+    return jax.device_get(run(KEY, experiment(method)))
 
 
 @pytest.mark.parametrize("method", ["FedAvg", "FedAvgM(0.5)+FedCos(0.2)", "SCAFFOLD+FedCos(0.2)"])
-@pytest.mark.parametrize("killed_after", [1, 2])
+@pytest.mark.parametrize("killed_after", [4, 5], ids=["between evaluations", "at the end"])
 def test_a_killed_run_goes_on_bit_for_bit(tmp_path, method, killed_after):
     folder = tmp_path / "kept"
-    advance(folder, method, stretches=killed_after, every=0)
+    assert advance(folder, method, killed_after, every=0) is None
     state, history = advance(folder, method, every=0)
-    chex.assert_trees_all_equal((state, history), jax.device_get(run(*start(method), SCHEDULE)))
+    chex.assert_trees_all_equal((state, history), uninterrupted(method))
     again = advance(folder, method, every=0)
     chex.assert_trees_all_equal(again, (state, history))
 
 
 def test_a_run_goes_on_to_more_rounds(tmp_path):
-    advance(tmp_path / "kept", "FedCos(0.2)", dataclasses.replace(SCHEDULE, rounds=4))
+    advance(tmp_path / "kept", "FedCos(0.2)", rounds=4)
     longer = advance(tmp_path / "kept", "FedCos(0.2)")
-    chex.assert_trees_all_equal(longer, jax.device_get(run(*start("FedCos(0.2)"), SCHEDULE)))
+    chex.assert_trees_all_equal(longer, uninterrupted("FedCos(0.2)"))
     with pytest.raises(InputError, match="holds 5 rounds of the run, more than 4"):
-        advance(tmp_path / "kept", "FedCos(0.2)", dataclasses.replace(SCHEDULE, rounds=4))
+        advance(tmp_path / "kept", "FedCos(0.2)", rounds=4)
+
+
+def test_callbacks_are_told_what_the_folder_holds(tmp_path):
+    advance(tmp_path / "kept", "FedAvg")
+    reports = []
+    Checkpoints(tmp_path / "kept", {"method": "FedAvg"}).run(KEY, experiment("FedAvg"), [reports.append])
+    assert [report.completed for report in reports] == [2, 4, 5]
+    assert [len(report.rounds.train_loss) for report in reports] == [2, 2, 1]
 
 
 def test_nothing_is_kept_before_it_is_time(tmp_path):
@@ -64,10 +86,13 @@ def test_only_the_latest_is_kept(tmp_path):
 
 
 def test_time_adds_up_over_the_lives_of_a_run(tmp_path):
+    def stop(report):
+        return report.completed == 2
+
     first = Checkpoints(tmp_path / "kept", {}, every=0)
-    next(first.stretches(*start("FedAvg"), SCHEDULE))
+    first.run(KEY, experiment("FedAvg"), [stop])
     second = Checkpoints(tmp_path / "kept", {}, every=0)
-    list(second.stretches(*start("FedAvg"), SCHEDULE))
+    second.run(KEY, experiment("FedAvg"))
     assert second.seconds > first.seconds > 0
 
 
@@ -92,28 +117,9 @@ def test_what_makes_a_run_another(changes, same):
     assert (dataclasses.replace(plain, **changes).identity == plain.identity) is same
 
 
-ON_DEVICES = """
-import sys
-from pathlib import Path
-import chex
-import jax
-jax.config.update("jax_num_cpu_devices", 4)
-jax.config.update("jax_enable_x64", True)
-import dataclasses
-from fedcos_jax import run
-from test_checkpoint import SCHEDULE, advance, start
-
-on = lambda devices, rounds: dataclasses.replace(SCHEDULE, rounds=rounds, devices=devices)
-for method in ["FedCos(0.2)", "SCAFFOLD"]:
-    folder = Path(sys.argv[1]) / method
-    for rounds, devices in [(2, 4), (4, 1), (5, 3)]:
-        state, history = advance(folder, method, on(devices, rounds))
-    whole, whole_history = jax.device_get(run(*start(method), on(1, 5)))
+@pytest.mark.parametrize("method", ["FedCos(0.2)", "SCAFFOLD"])
+def test_a_run_goes_on_with_another_number_of_devices(x64, tmp_path, method):
+    for rounds, count in [(2, 4), (4, 1), (5, 3)]:
+        state, history = advance(tmp_path / "kept", method, rounds=rounds, placement=devices.available(count))
+    whole, whole_history = uninterrupted(method)
     chex.assert_trees_all_close((state.params, history), (whole.params, whole_history), rtol=1e-9)
-"""
-
-
-def test_a_run_goes_on_with_another_number_of_devices(tmp_path):
-    here = Path(__file__).parent
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(here.parent), str(here)])}
-    subprocess.run([sys.executable, "-c", ON_DEVICES, str(tmp_path)], env=environment, check=True)

@@ -1,1 +1,1 @@
-"""How datasets lie on disk."""
+"""Readers of the formats in which datasets lie on disk."""

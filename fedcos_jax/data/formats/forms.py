@@ -9,37 +9,43 @@ import numpy as np
 from fedcos_jax.errors import InputError
 
 Arrays = dict[str, np.ndarray]
-"""A decoded dataset by the names of its parts; of images: train_x, train_y, test_x, test_y."""
+"""A decoded dataset by the names of its parts. Images have train_x, train_y, test_x and test_y."""
 
 
 class Form(NamedTuple):
     """One way in which a dataset is distributed."""
 
     summary: str
+    """What it is, for messages."""
     files: tuple[str, ...]
-    """All of them are needed; relative to the folder."""
+    """Its files, relative to the folder. All of them are needed."""
     read: Callable[[Path], Arrays]
-    """folder -> arrays, decoded and checked against what was published."""
+    """(folder) -> arrays, decoded and checked against the published digests."""
     places: tuple[str, ...] = ()
     """Folders to look in besides DATA/NAME and DATA, relative to DATA or absolute."""
 
 
 class Found(NamedTuple):
-    """A form whose files are all there."""
+    """A form and a folder that has all its files."""
 
     form: Form
     folder: Path
 
     @property
     def paths(self) -> list[Path]:
+        """The files."""
         return [self.folder / file for file in self.form.files]
 
     def read(self) -> Arrays:
+        """The decoded and checked arrays."""
         return self.form.read(self.folder)
 
 
 def find(name: str, forms: Sequence[Form], data_dir: Path | None) -> Found | None:
-    """The first form that is complete in one of its folders, or None; some files of a form alone are a mistake."""
+    """The first form of a dataset that is complete in one of its folders, or None if no folder has any of its files.
+
+    Raises InputError if a folder has some but not all files of a form, and no form is complete.
+    """
     nearly: tuple[int, Form, Path] | None = None
     for form in forms:
         for folder in _folders(name, form, data_dir):
@@ -51,7 +57,7 @@ def find(name: str, forms: Sequence[Form], data_dir: Path | None) -> Found | Non
     if nearly is not None:
         _, form, folder = nearly
         missing = next(file for file in form.files if not (folder / file).is_file())
-        raise InputError(f"{name} in {folder} is incomplete: {missing} is missing of its {form.summary}")
+        raise InputError(f"{name} in {folder} is incomplete: {missing} is missing from its {form.summary}")
     return None
 
 

