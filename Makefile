@@ -101,7 +101,7 @@ check-tfds-builtin: ## compare our Fashion-MNIST with TFDS's own builder; needs 
 	$(PYTHON) -m venv $(VENV)-tensorflow
 	$(VENV)-tensorflow/bin/pip install --quiet --disable-pip-version-check -r requirements.txt tensorflow-cpu
 	$(VENV)-tensorflow/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	$(VENV)-tensorflow/bin/python -m pytest tests/data/test_tfds.py -k built_in
+	$(VENV)-tensorflow/bin/python -m pytest tests/data/formats/test_tfds.py -k built_in
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) $(VENV)-tensorflow $(VENV)-torch $(VENV)-tpu $(VENV)-peer-* .pytest_cache .ruff_cache .hypothesis build dist site *.egg-info

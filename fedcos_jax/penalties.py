@@ -38,7 +38,8 @@ def proximal(strength: Scalar, *, half: bool = False) -> Penalty:
 
 
 def _proximal_value(weight: Scalar, params: Params, context: LocalContext) -> Array:
-    return of_client(weight, context.client) * tree.squared_distance(params, context.start)
+    distance = tree.squared_distance(params, context.start)
+    return of_client(weight, context.client).astype(distance.dtype) * distance
 
 
 class Direction(NamedTuple):
@@ -96,7 +97,7 @@ def _cosine_value(strength: Scalar, epsilon: Scalar, params: Params, context: Lo
     defined = has_direction & (squared_length > 0) & jnp.isfinite(squared_length)
     along = tree.dot(tree.sub(params, context.start), direction.unit)
     cos = along * jax.lax.rsqrt(jnp.where(defined, squared_length, 1))
-    return of_client(strength, context.client) * (1 - jnp.where(defined, cos, 1))
+    return of_client(strength, context.client).astype(cos.dtype) * (1 - jnp.where(defined, cos, 1))
 
 
 def control_variate() -> Penalty:
@@ -147,7 +148,8 @@ def dynamic(strength: Scalar) -> Penalty:
 
 def _dynamic_value(strength: Scalar, params: Params, context: LocalContext) -> Array:
     drift = tree.dot(tree.sub(params, context.start), context.client_memory)
-    return of_client(strength, context.client) / 2 * tree.squared_distance(params, context.start) - drift
+    half = of_client(strength, context.client).astype(drift.dtype) / 2
+    return half * tree.squared_distance(params, context.start) - drift
 
 
 def _dynamic_change(strength: Scalar, context: LocalContext, local: LocalMove) -> Params:
@@ -170,7 +172,7 @@ def _chain_init(penalties: tuple[Penalty, ...], params: Params) -> Memory:
 
 
 def _chain_value(penalties: tuple[Penalty, ...], params: Params, context: LocalContext) -> Array:
-    total = jnp.zeros(())
+    total = jnp.zeros((), jax.tree.leaves(params)[0].dtype)
     for penalty, part in zip(penalties, _parts(context), strict=True):
         total += penalty.value(params, part)
     return total

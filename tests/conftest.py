@@ -3,8 +3,12 @@
 import os
 from pathlib import Path
 
-import jax
-import pytest
+# Compiling takes most of the tests' time, and tiny programs gain nothing from being optimized.
+_CHEAP = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_CHEAP}".strip()
+
+import jax  # noqa: E402
+import pytest  # noqa: E402
 
 jax.config.update("jax_num_cpu_devices", 4)
 jax.config.update("jax_numpy_rank_promotion", "raise")

@@ -101,34 +101,3 @@ def test_lines_are_those_of_the_functions():
         elif right != int(line):
             wrong.append(f"docs/{page}: {name} of {path} is on line {right}, not {line}: write {path}#L{right}")
     assert not wrong, "\n".join(dict.fromkeys(wrong))
-
-
-LAYERS = (
-    ("types", "tree", "errors"),
-    ("penalties", "aggregation", "optimizers", "methods", "labels", "data", "models", "ops"),
-    ("engine",),
-    ("runs", "toy"),
-    ("cli",),
-)
-"""The rooms of docs/walk.md, in the order in which they may import each other."""
-
-
-def imported_rooms(path):
-    """The rooms that a file imports from."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module == "fedcos_jax":
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fedcos_jax."):
-            yield node.module.split(".")[1]
-
-
-def test_imports_go_one_way():
-    places = {room: place for place, rooms in enumerate(LAYERS) for room in rooms}
-    package = ROOT / "fedcos_jax"
-    for path in sorted(package.rglob("*.py")):
-        room = path.relative_to(package).parts[0].removesuffix(".py")
-        if room == "__init__":
-            continue
-        assert room in places, f"docs/walk.md and LAYERS do not say where {room} belongs"
-        above = [other for other in imported_rooms(path) if places.get(other, -1) > places[room]]
-        assert not above, f"{path.relative_to(ROOT)} imports {above}, which come after {room}"

@@ -49,7 +49,7 @@ def draw_partition(counts: np.ndarray, title: str, path: Path) -> None:
         figure.colorbar(image, label="rows")
     for axis, length in ((axes.xaxis, clients), (axes.yaxis, classes)):
         axis.set_major_locator(MaxNLocator(nbins=min(length, 20), integer=True))
-    _save(figure, path)
+    save(figure, path)
 
 
 def draw_curves(curves: list[tuple[str, list, list]], title: str, path: Path) -> None:
@@ -72,7 +72,7 @@ def draw_curves(curves: list[tuple[str, list, list]], title: str, path: Path) ->
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(fontsize="small")
-    _save(figure, path)
+    save(figure, path)
 
 
 def draw_line(x: list, mean: np.ndarray, deviation: np.ndarray, labels: tuple[str, str], path: Path) -> None:
@@ -93,7 +93,7 @@ def draw_line(x: list, mean: np.ndarray, deviation: np.ndarray, labels: tuple[st
     axes.fill_between(x, mean - deviation, mean + deviation, alpha=0.2)
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
-    _save(figure, path)
+    save(figure, path)
 
 
 def draw_heat_map(x: list, y: list, values: np.ndarray, labels: tuple[str, str, str], path: Path) -> None:
@@ -118,14 +118,15 @@ def draw_heat_map(x: list, y: list, values: np.ndarray, labels: tuple[str, str, 
         colour = "black" if value > middle else "white"
         axes.text(column, row, f"{value:.1f}", ha="center", va="center", color=colour, fontsize="small")
     figure.colorbar(image, label=labels[2])
-    _save(figure, path)
+    save(figure, path)
 
 
 def _require_format(path: Path) -> None:
     require(path.suffix in FORMATS, f"cannot draw {path.name!r}: the file must end in one of {', '.join(FORMATS)}")
 
 
-def _save(figure, path: Path) -> None:
+def save(figure, path: Path) -> None:
+    """Writes a figure in the format of the file's ending."""
     content = io.BytesIO()
     figure.savefig(content, dpi=150, format=path.suffix.removeprefix("."))
     files.write_bytes(path, content.getvalue())

@@ -204,7 +204,8 @@ def draw(folder: Path, axes: dict[str, list], rows: list[Point]) -> None:
 
     titles = [name.replace("_", " ") for name in shown]
     if len(shown) == 1:
-        places = [value if isinstance(value, int | float) else str(value) for value in axes[shown[0]]]
+        values = axes[shown[0]]
+        places = values if all(isinstance(value, int | float) for value in values) else list(map(str, values))
         cells = [accuracies(**{shown[0]: value}) for value in axes[shown[0]]]
         mean, deviation = np.array([cell.mean() for cell in cells]), np.array([cell.std() for cell in cells])
         charts.draw_line(places, mean, deviation, (titles[0], label), path)

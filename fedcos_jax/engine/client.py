@@ -62,10 +62,11 @@ def train_client(
         def objective(params: Params) -> Array:
             losses = model.loss(model.apply(params, x, dropout_key), y)
             mean = jnp.sum(jnp.where(mask, losses, 0)) / jnp.sum(mask).astype(losses.dtype)
-            return mean + penalty.value(params, context)
+            return mean + penalty.value(params, context).astype(mean.dtype)
 
         loss, gradient = jax.value_and_grad(objective)(params)
-        updates, next_state = optimizer.update(gradient, state, params)
+        with jax.numpy_dtype_promotion("standard"):  # optax relies on it
+            updates, next_state = optimizer.update(gradient, state, params)
         total_gradient = tree.add(total_gradient, gradient) if remembers else None
         stepped = (
             optax.apply_updates(params, updates),

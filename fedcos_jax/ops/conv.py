@@ -34,11 +34,13 @@ class Conv(nn.Module):
     @nn.compact
     def __call__(self, x: Array) -> Array:
         shape = (*self.kernel_size, x.shape[-1], self.features)
-        kernel = self.param("kernel", self.kernel_init, shape)
+        kernel = self.param("kernel", self.kernel_init, shape, jnp.float32)
         padding = self.padding if isinstance(self.padding, str) else tuple(map(tuple, self.padding))
         y = conv_pool(x, kernel, strides=self.strides, padding=padding, pool=self.pool)
+        if not self.use_bias:
+            return y
         # A bias that is the same in a whole window moves the maximum by itself, so it can be added after the pooling.
-        return y + self.param("bias", self.bias_init, (self.features,)).reshape(1, 1, 1, -1) if self.use_bias else y
+        return y + self.param("bias", self.bias_init, (self.features,), jnp.float32).reshape(1, 1, 1, -1)
 
 
 @partial(jax.jit, static_argnames=("strides", "padding", "pool"))

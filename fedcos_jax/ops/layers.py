@@ -24,8 +24,8 @@ class GroupNorm(nn.Module):
     @nn.compact
     def __call__(self, x: Array) -> Array:
         channels = x.shape[-1]
-        scale = self.param("scale", nn.initializers.ones, (channels,))
-        bias = self.param("bias", nn.initializers.zeros, (channels,))
+        scale = self.param("scale", nn.initializers.ones, (channels,), jnp.float32)
+        bias = self.param("bias", nn.initializers.zeros, (channels,), jnp.float32)
 
         def mean(values: Array) -> Array:
             by_group = values.mean(axis=(1, 2)).reshape(-1, self.num_groups, channels // self.num_groups)

@@ -6,43 +6,19 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fedcos_jax import InputError, load
 from fedcos_jax.cli.main import main
-from fedcos_jax.data import DATASETS
-from fedcos_jax.data.partition import Ownership
-from fedcos_jax.cli.charts import class_counts
+from fedcos_jax.data import DATASETS, cifar
+from tests.data.tiny_cifar import TinyCifar
 
 
-@pytest.mark.parametrize("name", DATASETS)
-def test_the_registry_tells_the_truth(name, request):
-    dataset = load(name) if DATASETS[name].embedded else request.getfixturevalue("real")(name)
-    entry = DATASETS[name]
-    assert entry.rows in (None, (len(dataset.train.y), len(dataset.test.y)))
-    assert entry.shape == dataset.input_shape
-    assert set(np.unique(dataset.train.y)) <= set(range(dataset.classes))
+@pytest.fixture(autouse=True)
+def no_data_of_this_machine(monkeypatch):
+    monkeypatch.delenv("FEDCOS_DATA_DIR", raising=False)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        ({"name": "cifar"}, "unknown dataset 'cifar'; did you mean 'cifar10'"),
-        ({"name": "digits", "source": "web"}, "unknown source 'web'"),
-        ({"name": "digits", "source": "tfds"}, "digits is embedded"),
-        ({"name": "cifar10", "source": "embedded"}, "cifar10 is not embedded"),
-        ({"name": "cifar10", "source": "files"}, "FEDCOS_DATA_DIR and --data-dir are not set"),
-        ({"name": "shakespeare", "source": "tfds"}, "not in TensorFlow Datasets: get t8.shakespeare.txt"),
-        ({"name": "shakespeare"}, "shakespeare was not found"),
-        ({"name": "cifar10", "data_dir": "no/such/folder"}, "no/such/folder does not exist"),
-    ],
-)
-def test_mistakes_are_one_line(arguments, complaint):
-    with pytest.raises(InputError) as refusal:
-        load(**arguments)
-    assert complaint in str(refusal.value)
-    assert "\n" not in str(refusal.value)
-
-
-def test_data_lists_what_is_found_and_what_to_do(monkeypatch, tmp_path, tiny_cifar10, capsys):
+def test_data_lists_what_is_found_and_what_to_do(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("FEDCOS_CACHE_DIR", str(tmp_path / "cache"))
+    tiny_cifar10 = TinyCifar(cifar.CIFAR10)
     tiny_cifar10.write("binary", tmp_path / "data" / "cifar10")
     tiny_cifar10.publish(monkeypatch)
     assert main(["data", "--data-dir", str(tmp_path / "data")]) == 0
@@ -73,12 +49,6 @@ def test_prepare_refuses_in_one_line(capsys, tmp_path):
     assert error.startswith("fedcos: error: ")
     assert "cifar-10-binary.tar.gz is not the published file" in error
     assert error.count("\n") == 1
-
-
-def test_class_counts():
-    ownership = Ownership.of([np.array([0, 3]), np.array([1, 2, 4])])
-    counts = class_counts(np.array([0, 1, 1, 2, 0]), ownership, classes=4)
-    assert counts.tolist() == [[1, 0, 1, 0], [1, 2, 0, 0]]
 
 
 @pytest.mark.parametrize(

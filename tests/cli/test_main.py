@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from fedcos_jax.cli import main as command
 from fedcos_jax.cli import flags
+from fedcos_jax.cli import main as command
 from fedcos_jax.data import DATA_DIR_VARIABLE
 from fedcos_jax.data.fashion_mnist import FILES
 
@@ -97,7 +97,7 @@ MISTAKES = {
     "negative rate": (["--lr", "-1"], "learning rate must be at least 0"),
     "not a number": (["--rounds", "many"], "rounds must be a whole number, got 'many'"),
     "no rounds": (["--rounds", "0"], "rounds must be at least 1"),
-    "foreign number": (["--method", "FedAvg", "--server-lr", "2"], "--server-lr is the number of FedOpt"),
+    "foreign number": (["--method", "FedAvg", "--server-lr", "2"], "--server-lr is a number of FedOpt"),
     "no data directory": (["--dataset", "shakespeare"], DATA_DIR_VARIABLE),
     "missing data directory": (["--dataset", "fashion_mnist", "--data-dir", "nowhere"], "nowhere does not exist"),
     "number of a method": (["--server-lr", "fast"], "server lr must be a number, got 'fast'"),
@@ -188,14 +188,14 @@ def test_list_names_everything(capsys):
 
 
 def test_a_reader_that_stops_is_no_mistake():
-    command = f"{sys.executable} -m fedcos_jax.cli.fedcos list | head -1"
+    command = f"{sys.executable} -m fedcos_jax.cli list | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("datasets\n", "")
 
 
 def test_installed_command():
     run = subprocess.run(
-        [sys.executable, "-m", "fedcos_jax.cli.fedcos", "--version"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "fedcos_jax.cli", "--version"], capture_output=True, text=True, check=True
     )
     assert run.stdout.startswith("fedcos ")
 

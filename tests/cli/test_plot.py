@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from fedcos_jax.cli import main as command
 from fedcos_jax.cli import charts
+from fedcos_jax.cli import main as command
 from fedcos_jax.cli.plot import curve, labels
 
 HISTORY = {"round": [2, 4], "accuracy": [50.0, 60.0], "test_loss": [1, 2], "cosine_pair": [None, 0.1, 0.2, 0.3]}
@@ -41,7 +41,7 @@ def runs(tmp_path, monkeypatch):
 
 def test_pictures_are_written_where_asked(runs, tmp_path, monkeypatch):
     drawn = {}
-    monkeypatch.setattr(plot, "_save", lambda figure, path: drawn.setdefault(str(path), figure))
+    monkeypatch.setattr(charts, "save", lambda figure, path: drawn.setdefault(str(path), figure))
     assert command.main(["plot", *runs]) == 0
     assert command.main(["plot", *runs, "--value", "cosine_pair", "--out", "deep/c.svg"]) == 0
     assert list(drawn) == ["accuracy.png", "deep/c.svg"]

@@ -11,18 +11,11 @@ import sys
 import time
 import tomllib
 
-import numpy as np
+import jax
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from fedcos_jax.cli import flags as run_flags
 from fedcos_jax.cli import main as fedcos
-from fedcos_jax.engine.evaluation import Evaluation
-from fedcos_jax.engine.loop import History
-from fedcos_jax.engine.measures import RoundInfo
-from fedcos_jax.runs import log, settings
-from fedcos_jax.runs.result import summary
+from fedcos_jax.runs import log
 
 # The same shapes and structure everywhere here, so that they share compiled programs.
 SHORT = ["run", "--quiet", "--rounds", "3", "--local-steps", "3", "--eval-every", "2"]
@@ -52,29 +45,6 @@ def test_the_saved_config_gives_the_same_run(folder, result, tmp_path):
     assert again.with_suffix(".toml").read_bytes() == (folder / "result.toml").read_bytes()
 
 
-def resolve(*flags):
-    return run_flags.resolve(fedcos.parser().parse_args(["run", *flags]))
-
-
-def test_flags_win_over_the_file(tmp_path):
-    path = tmp_path / "run.toml"
-    path.write_text('method = "FedAvgM"\nserver_momentum = 0.7\nmomentum = 0.9\ndamped_momentum = true\nquiet = true\n')
-    config, files = resolve("--config", str(path))
-    assert (config.method, config.momentum, config.damped_momentum, files.quiet) == ("FedAvgM(0.7)", 0.9, True, True)
-    flags = ["--server-momentum", "0.2", "--momentum", "none", "--no-damped-momentum", "--no-quiet"]
-    config, files = resolve("--config", str(path), *flags)
-    assert (config.method, config.momentum, config.damped_momentum, files.quiet) == ("FedAvgM(0.2)", None, False, False)
-    assert resolve("--config", str(path), "--method", "FedProx")[0].method == "FedProx(0.1)"
-    path.write_text("cos_strength = 0.5\nlocal_epochs = 2\n")
-    config, _ = resolve("--config", str(path), "--method", "FedCos(0.01)", "--local-steps", "3")
-    assert (config.method, config.local_epochs, config.local_steps) == ("FedCos(0.01)", None, 3)
-
-
-def test_every_flag_is_a_key(tmp_path):
-    options = vars(fedcos.parser().parse_args(["run"]))
-    assert set(run_flags.KEYS) == set(options) - {"command", "config", "dry_run"}
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -93,15 +63,6 @@ def test_mistakes_in_the_file(capsys, tmp_path, monkeypatch, text, message):
     assert message in error
     assert error.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["run.toml"]
-
-
-values = st.none() | st.booleans() | st.integers(-(2**62), 2**62) | st.floats(allow_nan=False, allow_infinity=False)
-
-
-@given(st.dictionaries(st.from_regex(r"[a-z_]+", fullmatch=True), values | st.text()))
-def test_toml_reads_as_it_was_written(written):
-    given = {name: value for name, value in written.items() if value is not None}
-    assert tomllib.loads(settings.to_toml(written)) == given
 
 
 def test_the_csv_is_the_history(folder, result):
@@ -194,15 +155,6 @@ def test_what_is_there_is_not_written_over(folder, tmp_path, capsys):
     assert (folder / "log" / log.CSV_FILE).read_bytes() == before
 
 
-@pytest.mark.parametrize(("evaluated", "mean"), [(range(1, 31), 25.5), (range(5, 31, 5), 27.5), ([20, 30], 30)])
-def test_the_last_ten_rounds_are_rounds(evaluated, mean):
-    accuracy = np.array(evaluated) / 100
-    history = History(
-        np.array(evaluated), Evaluation(accuracy, accuracy), RoundInfo(*[accuracy] * len(RoundInfo._fields))
-    )
-    assert summary(history) == {"last_accuracy": 30, "best_accuracy": 30, "last10_accuracy": mean}
-
-
 def test_a_run_is_kept_and_goes_on(folder, result, capsys, tmp_path):
     kept = ["--checkpoint-dir", str(tmp_path / "kept"), "--log-dir", str(tmp_path / "log"), "--no-tensorboard"]
     longer = [*SHORT, *FLAGS, *kept, "--out", str(tmp_path / "result.json")]
@@ -253,7 +205,9 @@ def test_dry_run_says_what_it_would_take_and_leaves_nothing(capsys, tmp_path):
     "flags", [["--method", "FedDyn(0.1)+FedCos(0.02)"], ["--model", "cnn", "--dataset", "digits(16)"]]
 )
 def test_runs_under_x64(x64, flags):
-    assert fedcos.main(["run", "--rounds", "1", "--local-steps", "1", "--clients", "2", "--quiet", *flags]) == 0
+    """The shipped models stay in float32, so numbers of two precisions meet."""
+    with jax.numpy_dtype_promotion("standard"):
+        assert fedcos.main(["run", "--rounds", "1", "--local-steps", "1", "--clients", "2", "--quiet", *flags]) == 0
 
 
 def test_a_run_ends_at_the_accuracy_asked_for(result, tmp_path, capsys):

@@ -38,9 +38,7 @@ def test_a_table_a_picture_and_resuming(tmp_path, capsys, monkeypatch):
 
     ran = []
     real = sweep.run_together
-    monkeypatch.setattr(
-        sweep, "run_together", lambda configs, *rest: ran.extend(configs) or real(configs, *rest)
-    )
+    monkeypatch.setattr(sweep, "run_together", lambda configs, *rest: ran.extend(configs) or real(configs, *rest))
     assert main([*first[:2], "cos_strength=0,0.05,0.1", *first[3:]]) == 0
     assert [(config.method, config.seed) for config in ran] == [("FedCos(0.1)", 0), ("FedCos(0.1)", 1)]
     assert rows(folder)[:4] == table
@@ -61,6 +59,24 @@ def test_methods_and_partitions_in_one_program(tmp_path):
     ]
 
 
+def test_points_of_several_structures_are_several_programs(tmp_path):
+    grid = ["--grid", "momentum=none,0.5", "--grid", "method=FedAvg,SCAFFOLD,FedAdam(0.01,b2=0.999)"]
+    assert main(["sweep", *grid, "--out", str(tmp_path), *SHORT]) == 0
+    table = rows(tmp_path)
+    assert len(table) == 6
+    assert len({row["last_accuracy"] for row in table}) > 3
+
+
+def test_every_point_has_the_cohorts_that_it_replays(tmp_path):
+    """A partition with shards draws before the cohorts, so its cohorts are others."""
+    shared = ["--replay", "111", "--fraction", "0.3", "--quiet", *SHORT]
+    assert main(["sweep", "--grid", "partition=sorted,shards2", "--out", str(tmp_path), *shared]) == 0
+    for row in rows(tmp_path):
+        alone = tmp_path / f"{row['partition']}.json"
+        assert main(["run", "--partition", row["partition"], "--out", str(alone), *shared]) == 0
+        assert json.loads(alone.read_text())["last_accuracy"] == pytest.approx(float(row["last_accuracy"]), abs=1e-3)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -71,7 +87,6 @@ def test_methods_and_partitions_in_one_program(tmp_path):
         (["--grid", "lr=1", "--grid", "lr=2"], "the axis lr is given twice"),
         (["--grid", "seed=1", "--seeds", "2"], "give --seeds or --grid seed"),
         (["--grid", "lr=0.1", "--seeds", "0"], "seeds must be at least 1"),
-        (["--grid", "momentum=none,0.5"], "must share one structure"),
         (["--grid", "cos_strength=-1"], "FedCos strength must be at least 0"),
         (["--grid", "lr=0.1", "--at-once", "0"], "batch must be at least 1"),
         (["--grid", "seed =0,1", "--seeds", "2"], "give --seeds or --grid seed"),
@@ -80,6 +95,7 @@ def test_methods_and_partitions_in_one_program(tmp_path):
         (["--grid", "lr=0.1", "--devices", "99"], "99 devices are more than"),
         (["--grid", "lr=0.1", "--checkpoint-dir", "kept"], "a sweep takes no --checkpoint-dir"),
         (["--grid", "lr=0.1", "--log-dir", "log"], "a sweep takes no --log-dir"),
+        (["--grid", "lr=0.1", "--stop-at", "90"], "a sweep takes no --stop-at"),
         (["--grid", "lr=0.1", "--lr", "0.2"], "lr is given twice: by --grid and by --lr"),
         (["--grid", "lr=0.1,0.10"], "--grid lr has 0.1 more than once"),
         (["--grid", "method=FedAvg,fedavg"], "--grid method has FedAvg more than once"),

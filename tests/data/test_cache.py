@@ -80,7 +80,7 @@ import numpy as np
 from fedcos_jax.data import cache
 folder, rank = Path(sys.argv[1]), int(sys.argv[2])
 (folder / f"ready{rank}").touch()
-while len(list(folder.glob("ready*"))) < 3:
+while len(list(folder.glob("ready*"))) < 2:
     time.sleep(0.01)
 for turn in range(30):
     arrays = cache.read_or_prepare(folder / "v1" / f"entry{turn}", lambda: {"x": np.full((300, 300), turn)})
@@ -89,6 +89,6 @@ for turn in range(30):
 
 
 def test_processes_at_once_do_no_harm(tmp_path):
-    workers = [subprocess.Popen([sys.executable, "-c", WORKER, str(tmp_path), str(rank)]) for rank in range(3)]
-    assert [worker.wait(timeout=60) for worker in workers] == [0, 0, 0]
+    workers = [subprocess.Popen([sys.executable, "-c", WORKER, str(tmp_path), str(rank)]) for rank in range(2)]
+    assert [worker.wait(timeout=60) for worker in workers] == [0, 0]
     assert sorted(path.name for path in (tmp_path / "v1").iterdir()) == sorted(f"entry{turn}" for turn in range(30))

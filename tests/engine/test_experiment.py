@@ -38,5 +38,5 @@ def test_numbers_of_any_kind_have_one_type():
 
 
 def test_text_is_not_a_number():
-    with pytest.raises(InputError, match="'0.1' cannot be a number"):
+    with pytest.raises(InputError, match=r"'0\.1' cannot be a number"):
         small_experiment(fedavg()._replace(weights=jax.tree_util.Partial(lambda *_: None, "0.1")))

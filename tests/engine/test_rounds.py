@@ -95,6 +95,8 @@ def test_a_round_holds_nothing_of_the_population_but_its_state(length):
 
 def test_fifty_thousand_clients_per_round():
     """Numbers of pairs of clients exceed 32 bits."""
-    experiment = small_experiment(sizes=[1] * 50_000, rounds=1, local_steps=1, batch_size=1, eval_batch=5000, chunk=12_500)
+    experiment = small_experiment(
+        sizes=[1] * 50_000, rounds=1, local_steps=1, batch_size=1, eval_batch=5000, chunk=12_500
+    )
     _, history = run(KEY, experiment)
     assert np.isfinite(history.rounds.cosine_mean).all()

@@ -10,6 +10,7 @@ import pytest
 from fedcos_jax import models
 from fedcos_jax.errors import InputError
 from fedcos_jax.models import MODELS
+from tests.ops.comparison import quick_jit
 
 CLASSES, BATCH = 5, 2
 KEY = jax.random.key(0)
@@ -24,15 +25,15 @@ def shape_of(name):
     return (6,) if entry.inputs == "symbols" else (side, side, 3)
 
 
-def problem(name, dtype="float32"):
+@functools.cache
+def problem(name):
     """The model, its parameters, and a batch of inputs and labels."""
     shape = shape_of(name)
     model = models.build(name, shape, CLASSES)
-    params = jax.tree.map(lambda leaf: leaf.astype(dtype), jax.jit(model.init)(KEY))
     rng = np.random.default_rng(0)
     symbols = MODELS[name].inputs == "symbols"
     x = rng.integers(0, CLASSES, (BATCH, *shape), np.int32) if symbols else rng.normal(size=(BATCH, *shape))
-    return model, params, jnp.asarray(x if symbols else x.astype(dtype)), jnp.arange(BATCH, dtype=jnp.int32)
+    return model, jax.device_get(quick_jit(model.init)(KEY)), x, np.arange(BATCH, dtype=np.int32)
 
 
 def gradient(model, params, x, y, key):
@@ -63,14 +64,15 @@ def test_shapes(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_clients_together_are_clients_one_by_one(name):
-    """Also: the gradient of a training step is finite and reaches every parameter."""
+    """The gradient of a training step is also finite and reaches every parameter."""
     model, params, x, y = problem(name)
-    both = jax.tree.map(lambda leaf: jnp.stack([leaf, 0.5 * leaf]), params)
-    xs, ys, keys = jnp.stack([x, x[::-1]]), jnp.stack([y, y]), jax.random.split(KEY, 2)
-    client = jax.jit(functools.partial(gradient, model))
-    together = jax.jit(jax.vmap(functools.partial(gradient, model)))(both, xs, ys, keys)
+    both = jax.tree.map(lambda leaf: np.stack([leaf, 0.5 * leaf]), params)
+    x = x if MODELS[name].inputs == "symbols" else x.astype(np.float32)
+    xs, ys, keys = np.stack([x, x[::-1]]), np.stack([y, y]), jax.random.split(KEY, 2)
+    client = functools.partial(gradient, model)
+    together, one = quick_jit(jax.vmap(client))(both, xs, ys, keys), quick_jit(client)
     for i in range(2):
-        alone = client(jax.tree.map(lambda leaf, i=i: leaf[i], both), xs[i], ys[i], keys[i])
+        alone = one(jax.tree.map(lambda leaf, i=i: leaf[i], both), xs[i], ys[i], keys[i])
         for path, leaf in jax.tree_util.tree_leaves_with_path(alone):
             assert np.isfinite(leaf).all(), path
             assert np.any(leaf), path
@@ -83,18 +85,21 @@ def test_clients_together_are_clients_one_by_one(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_double_precision(name, x64):
-    model, params, x, y = problem(name, "float64")
-    outputs, grad = jax.jit(functools.partial(gradient, model))(params, x, y, None)
+    """Everything is float64, and the gradient is the slope of the loss along itself."""
+    model, params, x, y = problem(name)
+    assert {leaf.dtype for leaf in jax.tree.leaves(jax.eval_shape(model.init, KEY))} == {jnp.dtype("float32")}
+    params = jax.tree.map(lambda leaf: leaf.astype(np.float64), params)
+    client = quick_jit(functools.partial(gradient, model))
+    outputs, grad = client(params, x, y, None)
     assert {leaf.dtype for leaf in jax.tree.leaves((outputs, grad))} == {jnp.dtype("float64")}
-    direction = jax.tree.map(lambda leaf: leaf / jnp.linalg.norm(jnp.ravel(leaf)), grad)
-    loss = jax.jit(
-        lambda step: model.loss(
-            model.apply(jax.tree.map(lambda p, d: p + step * d, params, direction), x, None), y
-        ).mean()
-    )
-    slope = (loss(1e-6) - loss(-1e-6)) / 2e-6
-    expected = sum(float(jnp.linalg.norm(jnp.ravel(leaf))) for leaf in jax.tree.leaves(grad))
-    assert float(slope) == pytest.approx(expected, rel=1e-4)
+
+    def loss(step):
+        moved = jax.tree.map(lambda leaf, slope: leaf + step * np.asarray(slope), params, grad)
+        return float(model.loss(client(moved, x, y, None)[0], jnp.asarray(y)).mean())
+
+    squares = sum(float(np.square(leaf).sum()) for leaf in jax.tree.leaves(grad))
+    step = 1e-8 / squares**0.5
+    assert (loss(step) - loss(-step)) / (2 * step) == pytest.approx(squares, rel=1e-4)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -12,7 +12,7 @@ KEY = jax.random.key(0)
 
 
 def block_parameters(before: int, after: int) -> int:
-    """Two 3x3 convolutions with a scale and a shift a channel; the shortcut's 1x1 one where the width changes."""
+    """Two 3x3 convolutions with a scale and a shift per channel, and a 1x1 shortcut if the width changes."""
     main = 9 * before * after + 2 * after + 9 * after * after + 2 * after
     return main + (before * after + 2 * after if before != after else 0)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fedcos_jax.ops.layers import GroupNorm, conv, dense, flat, torch_uniform, with_channels
+from tests.ops.comparison import quick_jit
 
 KEY = jax.random.key(0)
 
@@ -25,7 +26,7 @@ def test_group_norm_is_flax_s(groups):
             y = layer.apply(params, x)
             return jnp.sum(jnp.sin(y)), y
 
-        return jax.value_and_grad(generic, argnums=(0, 1), has_aux=True)(params, x)
+        return quick_jit(jax.value_and_grad(generic, argnums=(0, 1), has_aux=True))(params, x)
 
     chex.assert_trees_all_close(value_and_gradients(ours), value_and_gradients(theirs), atol=1e-4)
 

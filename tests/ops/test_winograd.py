@@ -24,7 +24,7 @@ def random_layer(seed, batch, size, channels):
 
 
 def direct(padding):
-    """XLA's convolution of padded inputs. On CPUs XLA's own padding of 3 or more gives a wrong gradient of the input."""
+    """XLA's convolution of padded inputs. On CPUs XLA's own padding of 3 or more gives a wrong input gradient."""
 
     def convolve(x, kernel):
         padded = jnp.pad(x, ((0, 0), *padding, (0, 0)))

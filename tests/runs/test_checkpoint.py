@@ -17,14 +17,12 @@ KEY = jax.random.key(7)
 SCHEDULE = Schedule(rounds=5, local_steps=3, batch_size=3, cohort=4, eval_every=2)
 
 
-class Killed(Exception):
+class KilledError(Exception):
     """Stands for the end of the process."""
 
 
 def experiment(method, **changes):
-    return small_experiment(
-        parse(method).build(), dataclasses.replace(SCHEDULE, **changes), sizes=(4, 7, 6, 9, 5)
-    )
+    return small_experiment(parse(method).build(), dataclasses.replace(SCHEDULE, **changes), sizes=(4, 7, 6, 9, 5))
 
 
 def advance(folder, method, killed_after=None, every=60.0, keep_end=True, **changes):
@@ -34,12 +32,12 @@ def advance(folder, method, killed_after=None, every=60.0, keep_end=True, **chan
     def watch(report):
         states.append(jax.device_get(report.state))
         if report.completed == killed_after:
-            raise Killed
+            raise KilledError
 
     checkpoints = Checkpoints(folder, {"method": method}, every, keep_end=keep_end)
     try:
         history = checkpoints.run(KEY, experiment(method, **changes), [watch])
-    except Killed:
+    except KilledError:
         return None
     return states[-1], history
 

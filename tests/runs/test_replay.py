@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import fedcos_jax as fc
 from fedcos_jax import models
 from fedcos_jax.data import partition
-from fedcos_jax.runs import replay
 from fedcos_jax.errors import InputError
+from fedcos_jax.runs import replay
 from fedcos_jax.runs.config import Config
 from fedcos_jax.runs.execute import execute, run_together
 from fedcos_jax.runs.prepare import prepare

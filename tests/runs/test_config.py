@@ -1,0 +1,53 @@
+"""What follows from the kinds of a config's fields."""
+
+import dataclasses
+
+import pytest
+
+from fedcos_jax.errors import InputError
+from fedcos_jax.runs.config import Config
+from fedcos_jax.runs.settings import of_kind
+
+OTHER = {
+    "partition": "iid",
+    "seed": 1,
+    "lr": 0.1,
+    "lr_decay": 0.5,
+    "momentum": 0.9,
+    "weight_decay": 0.1,
+    "method": "FedAvg",
+    "epsilon": 1e-4,
+}
+
+
+def test_numbers_do_not_change_the_program():
+    assert set(OTHER) == set(of_kind(Config, "number"))
+    for name, value in OTHER.items():
+        changed = dataclasses.replace(Config(), **{name: value})
+        assert changed.program == Config().program
+        assert changed.identity != Config().identity
+
+
+@pytest.mark.parametrize(
+    "changes", [{"rounds": 3}, {"clients": 9}, {"model": "cnn"}, {"damped_momentum": True}, {"lr_schedule": "cosine"}]
+)
+def test_shapes_change_the_program(changes):
+    assert dataclasses.replace(Config(), **changes).program != Config().program
+
+
+def test_the_machine_changes_no_result():
+    changed = Config(chunk=3, devices=1)
+    assert changed.results == Config().results
+    assert changed.identity == Config().identity
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"lr_decay": 0.5}, "lr_decay is the number of lr_schedule exponential"),
+        ({"lr_schedule": "linear"}, "unknown learning rate schedule 'linear'"),
+    ],
+)
+def test_contradictions(changes, message):
+    with pytest.raises(InputError, match=message):
+        Config(**changes).optimizer()
