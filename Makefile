@@ -10,7 +10,7 @@ PROFILE ?= quick
 SEEDS   ?= 1
 WORKERS ?= 2
 
-# ONLY, METHODS and SETTINGS are lists; a method has brackets, which the shell must not read.
+# ONLY, METHODS and SETTINGS are lists. Their words are quoted, because the shell must not read the brackets of a method.
 quoted  = $(foreach word,$(1),'$(word)')
 CHOICE  = --profile $(PROFILE) --seeds $(SEEDS) $(if $(ONLY),--only $(call quoted,$(ONLY))) \
           $(if $(METHODS),--methods $(call quoted,$(METHODS))) $(if $(SETTINGS),--settings $(call quoted,$(SETTINGS))) \
@@ -42,33 +42,33 @@ format: $(READY) ## rewrite the code in the project's style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-reproduce-tables: $(READY) ## the paper's tables; PROFILE=quick|short|paper, SEEDS=3, ONLY="table1 table4", METHODS, SETTINGS
+reproduce-tables: $(READY) ## run the paper's tables; PROFILE=quick|short|paper, SEEDS=3, ONLY="table1 table4", METHODS, SETTINGS
 	$(BIN)/python -m experiments.reproduce tables $(CHOICE)
 
-reproduce-figures: $(READY) ## the paper's figures; likewise
+reproduce-figures: $(READY) ## run the paper's figures; options as for the tables
 	$(BIN)/python -m experiments.reproduce figures $(CHOICE)
 
-report: $(READY) ## pages, figures and results/PROFILE/report.html anew from the runs there are
+report: $(READY) ## write pages, figures and results/PROFILE/report.html again, from the stored runs
 	$(BIN)/python -m experiments.reproduce report --profile $(PROFILE)
 
-bench: $(READY) ## what FedCos and augmentation cost, a round beside this machine's own limit, and where the rest goes
+bench: $(READY) ## measure what FedCos and augmentation cost, and compare a round with this machine's own limit, part by part
 	$(BIN)/python -m benchmarks.penalty_cost
 	$(BIN)/python -m benchmarks.augmentation
 	$(BIN)/python -m benchmarks.round_costs
 
-bench-scaling: $(READY) ## 10 to 10,000 clients a round of 100,000: time, memory, unequal clients
+bench-scaling: $(READY) ## measure time and memory for 10 to 10,000 clients per round, equal and unequal, out of 100,000
 	$(BIN)/python -m benchmarks.scaling
 
-bench-compile: $(READY) ## how long each table of the paper compiles, in the paper's shapes
+bench-compile: $(READY) ## measure how long each table of the paper compiles, in the paper's shapes
 	$(BIN)/python -m benchmarks.compile_time
 
-bench-models: ## every model against a plain PyTorch loop; installs PyTorch apart
+bench-models: ## compare every model with a plain PyTorch loop; installs PyTorch in its own environment
 	$(PYTHON) -m venv $(VENV)-torch
 	$(VENV)-torch/bin/pip install --quiet --disable-pip-version-check -r requirements.txt torch==2.13.0
 	$(VENV)-torch/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(VENV)-torch/bin/python -m benchmarks.models
 
-bench-tpu: ## every model's round compiled ahead of time for a TPU v5e (needs none), minutes each; installs libtpu apart
+bench-tpu: ## compile every model's round for a TPU v5e, without one, in minutes per model; installs libtpu in its own environment
 	$(PYTHON) -m venv $(VENV)-tpu
 	$(VENV)-tpu/bin/pip install --quiet --disable-pip-version-check -r requirements.txt "jax[tpu]==$(JAX_VERSION)"
 	$(VENV)-tpu/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
@@ -80,7 +80,7 @@ PEER_pfl    = pfl[pytorch]==0.6.0 torch==2.13.0 numpy==2.4.6
 PEER_flower = flwr[simulation]==1.41.0 ray==2.55.1 torch==2.13.0 numpy==2.4.6
 PEERS       = torch fedjax pfl flower
 
-bench-peers: $(READY) $(PEERS:%=$(VENV)-peer-%/.ready) ## rounds/s beside PyTorch, FedJAX, pfl and Flower, each installed apart
+bench-peers: $(READY) $(PEERS:%=$(VENV)-peer-%/.ready) ## compare rounds/s with PyTorch, FedJAX, pfl and Flower, each in its own environment
 	$(BIN)/python -m benchmarks.peers --environments $(VENV)-peer-
 
 $(VENV)-peer-%/.ready:
@@ -94,10 +94,10 @@ notebooks: $(READY) ## run the notebooks from a clean kernel
 docs: $(READY) ## build the documentation in site/, strict about links
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-address: $(READY) ## write the repository's address of pyproject.toml into badges and install cells
+address: $(READY) ## write the repository's address from pyproject.toml into badges and install cells
 	$(BIN)/python notebooks/address.py
 
-check-tfds-builtin: ## compare our Fashion-MNIST with TFDS's own builder; needs FEDCOS_DATA_DIR, installs TensorFlow apart
+check-tfds-builtin: ## compare our Fashion-MNIST with TFDS's own builder; needs FEDCOS_DATA_DIR, installs TensorFlow in its own environment
 	$(PYTHON) -m venv $(VENV)-tensorflow
 	$(VENV)-tensorflow/bin/pip install --quiet --disable-pip-version-check -r requirements.txt tensorflow-cpu
 	$(VENV)-tensorflow/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .

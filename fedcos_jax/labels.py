@@ -1,8 +1,8 @@
 """Methods by name, as the paper's tables spell them: `FedAvg`, `FedProx(0.1)`, `FedOpt(1.5)+FedCos(0.02)`.
 
-A label is a method and any number of wrappers. A method or a wrapper has parameters: the first one may stand without
-its name, the others are named, as in `FedAdam(0.01,b2=0.999)`. METHODS and WRAPPERS are open: a new row of either can
-be used in every command, table and sweep.
+A label is a method and any number of wrappers. Methods and wrappers have parameters. The first parameter needs no name,
+but the others do, as in `FedAdam(0.01,b2=0.999)`. METHODS and WRAPPERS are open: every command, table and sweep can use
+a row that is added to them.
 """
 
 import math
@@ -19,7 +19,7 @@ from fedcos_jax.types import FederatedMethod
 
 
 class Options(NamedTuple):
-    """The choices between the paper and its authors' code."""
+    """The points in which the paper and its authors' code differ. The defaults are the paper's."""
 
     half_proximal: bool = False
     damped_momentum: bool = False
@@ -29,16 +29,16 @@ class Options(NamedTuple):
 
 
 PAPER = Options()
-"""The options as the paper words them."""
+"""The options of the paper."""
 
 
 class Parameter(NamedTuple):
     """A number of a method or wrapper."""
 
     name: str
-    """As a label spells it."""
+    """Its spelling in a label."""
     default: float | None
-    """None if an option says it."""
+    """The value if a label gives none. None if an option gives it."""
     flag: str | None = None
     """The name of its command line flag and config key, if it has one."""
 
@@ -49,12 +49,12 @@ class Entry(NamedTuple):
     label: str
     """The name as the paper's tables spell it."""
     build: Callable[..., FederatedMethod]
-    """(options, **parameters) -> method; of a wrapper: (method, options, **parameters) -> method."""
+    """(options, **parameters) -> method. For a wrapper: (method, options, **parameters) -> method."""
     summary: str
     """What it does, in a few words, for `fedcos list`."""
     parameters: tuple[Parameter, ...] = ()
     options: tuple[str, ...] = ()
-    """The fields of `Options` that it alone reads."""
+    """The fields of `Options` that this entry reads and no other."""
 
 
 def _fedcos(method: FederatedMethod, options: Options, strength: float, epsilon: float | None) -> FederatedMethod:
@@ -121,7 +121,7 @@ METHODS: dict[str, Entry] = {
 
 
 class Flag(NamedTuple):
-    """A parameter that is a command line flag, and whose it is."""
+    """A parameter that has a command line flag, and the method or wrapper that it belongs to."""
 
     term: str
     label: str
@@ -134,7 +134,7 @@ FLAGS: dict[str, Flag] = {
     for parameter in entry.parameters
     if parameter.flag is not None
 }
-"""The parameters that are flags, by the name of the flag."""
+"""The parameters that have a flag, by the name of the flag."""
 
 
 class Term(NamedTuple):
@@ -149,7 +149,7 @@ class Term(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The first parameter without its name, the others only where they are not the default."""
+        """The first parameter has no name. The others appear only if they differ from their defaults."""
         texts = []
         for place, (parameter, value) in enumerate(zip(self.entry.parameters, self.values, strict=True)):
             if value is not None and (place == 0 or value != parameter.default):
@@ -171,7 +171,7 @@ def _entry(name: str) -> Entry:
 
 
 def _text(value: float) -> str:
-    """A number that reads back as itself, without the + of an exponent, because + joins the terms of a label."""
+    """Text that reads back as the same number. An exponent has no +, because + joins the terms of a label."""
     short = f"{value:g}"
     return (short if float(short) == value else repr(float(value))).replace("e+", "e")
 
@@ -187,7 +187,7 @@ class MethodSpec(NamedTuple):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """The base and the wrappers. A base FedAvg is left out if there is a wrapper: it changes nothing."""
+        """The base and the wrappers. A base FedAvg is left out if there is a wrapper, because it changes nothing."""
         return self.wrappers if self.wrappers and self.base == _FEDAVG else (self.base, *self.wrappers)
 
     @property
@@ -200,7 +200,7 @@ class MethodSpec(NamedTuple):
         return self._replace(wrappers=tuple(term for term in self.wrappers if term.name != wrapper))
 
     def with_numbers(self, numbers: dict[str, float]) -> "MethodSpec":
-        """The same method with some numbers, by the names in FLAGS, changed. A wrapper's number adds the wrapper."""
+        """The same method with new numbers, by their names in FLAGS. A number of a missing wrapper adds the wrapper."""
         spec = self
         for flag, value in numbers.items():
             term, label, parameter = FLAGS[flag]
@@ -222,7 +222,7 @@ class MethodSpec(NamedTuple):
         return _weighted(method, options)
 
     def in_paper_form(self, options: Options = PAPER) -> FederatedMethod:
-        """The method in the one structure that all methods of the paper's tables share, or by itself if it has none."""
+        """The method in the structure that all methods of the paper's tables share. Other methods keep their own."""
         shares = self.base.name in _IN_PAPER and all(wrapper.name == "fedcos" for wrapper in self.wrappers)
         if not shares:
             return self.build(options)
@@ -253,7 +253,7 @@ def _weighted(method: FederatedMethod, options: Options) -> FederatedMethod:
 def alike(specs: Sequence[MethodSpec], options: Sequence[Options]) -> list[FederatedMethod]:
     """The methods in as few structures as possible, so that few programs have to be compiled.
 
-    Methods that already share a structure stay as they are. Of the others, those of the paper's tables take its form.
+    If all methods already share a structure, they keep it. Otherwise those of the paper's tables take `in_paper_form`.
     """
     plain = [spec.build(option) for spec, option in zip(specs, options, strict=True)]
     if len({jax.tree.structure(method) for method in plain}) == 1:
@@ -282,7 +282,7 @@ def parse(label: str) -> MethodSpec:
 
 
 def split_labels(text: str) -> list[str]:
-    """Labels separated by commas; commas in brackets separate parameters."""
+    """Labels separated by commas. Commas within brackets separate parameters."""
     return [part.strip() for part in re.split(r",(?![^(]*\))", text)]
 
 

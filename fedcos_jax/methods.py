@@ -1,4 +1,4 @@
-"""The federated methods, each a composition of a penalty, an aggregation and a server optimizer.
+"""The federated methods, each composed of a penalty, an aggregation rule and a server optimizer.
 
 | method        | client adds        | server does          |
 |---------------|--------------------|----------------------|
@@ -26,12 +26,12 @@ def fedavg() -> FederatedMethod:
 
 
 def fedprox(strength: Scalar, *, half: bool = False) -> FederatedMethod:
-    """FedProx (Li et al. 2018): clients stay near the global model; `half` as in `penalties.proximal`."""
+    """FedProx (Li et al. 2018): clients stay near the global model. `half` is as in `penalties.proximal`."""
     return fedavg()._replace(penalty=penalties.proximal(strength, half=half))
 
 
 def fedavgm(momentum: Scalar, *, learning_rate: Scalar = 1.0, damped: bool = False) -> FederatedMethod:
-    """FedAvgM (Hsu et al. 2019): server momentum; options as in `optimizers.server_sgd`."""
+    """FedAvgM (Hsu et al. 2019): server momentum. Options are as in `optimizers.server_sgd`."""
     return fedavg()._replace(server=optimizers.server_sgd(learning_rate, momentum, damped=damped))
 
 
@@ -41,12 +41,12 @@ def fedopt(learning_rate: Scalar) -> FederatedMethod:
 
 
 def fedadam(learning_rate: Scalar, *, b1: Scalar = 0.9, b2: Scalar = 0.99, tau: Scalar = 1e-3) -> FederatedMethod:
-    """FedAdam (Reddi et al. 2021): Adam on the server; options as in `optimizers.server_adam`."""
+    """FedAdam (Reddi et al. 2021): Adam on the server. Options are as in `optimizers.server_adam`."""
     return fedavg()._replace(server=optimizers.server_adam(learning_rate, b1=b1, b2=b2, tau=tau))
 
 
 def fedyogi(learning_rate: Scalar, *, b1: Scalar = 0.9, b2: Scalar = 0.99, tau: Scalar = 1e-3) -> FederatedMethod:
-    """FedYogi (Reddi et al. 2021): Yogi on the server; options as in `optimizers.server_adam`."""
+    """FedYogi (Reddi et al. 2021): Yogi on the server. Options are as in `optimizers.server_adam`."""
     return fedavg()._replace(server=optimizers.server_yogi(learning_rate, b1=b1, b2=b2, tau=tau))
 
 
@@ -56,24 +56,24 @@ def fednova() -> FederatedMethod:
 
 
 def scaffold() -> FederatedMethod:
-    """SCAFFOLD (Karimireddy et al. 2020): control variates against client drift; every client counts the same."""
+    """SCAFFOLD (Karimireddy et al. 2020): control variates against client drift. Every client counts the same."""
     return fedavg()._replace(penalty=penalties.control_variate(), weights=aggregation.uniform)
 
 
 def feddyn(strength: Scalar) -> FederatedMethod:
-    """FedDyn (Acar et al. 2021): dynamic regularisation; every client counts the same."""
+    """FedDyn (Acar et al. 2021): dynamic regularisation. Every client counts the same."""
     return FederatedMethod(penalties.dynamic(strength), aggregation.uniform, optimizers.server_dynamic())
 
 
 def fedcos(strength: Scalar, *, epsilon: Scalar = 0.0, before_server: bool = False) -> FederatedMethod:
-    """FedCos (Zhang et al. 2022): clients move along the last global move; options as in `penalties.cosine`."""
+    """FedCos (Zhang et al. 2022): clients move along the last global move. Options are as in `penalties.cosine`."""
     return with_fedcos(fedavg(), strength, epsilon=epsilon, before_server=before_server)
 
 
 def with_fedcos(
     method: FederatedMethod, strength: Scalar, *, epsilon: Scalar = 0.0, before_server: bool = False
 ) -> FederatedMethod:
-    """Enhances any method by FedCos; options as in `penalties.cosine`."""
+    """Adds FedCos to any method. Options are as in `penalties.cosine`."""
     cosine = penalties.cosine(strength, epsilon=epsilon, before_server=before_server)
     return method._replace(penalty=penalties.chain(method.penalty, cosine))
 
@@ -89,9 +89,9 @@ def paper_form(
     epsilon: Scalar = 0.0,
     before_server: bool = False,
 ) -> FederatedMethod:
-    """Every method of the paper's tables as one structure, so that only numbers differ.
+    """Any method of the paper's tables, in one structure that they all share, so that only numbers differ.
 
-    With the numbers traced, the nine rows of a table are one compiled program.
+    If the numbers are traced, the nine rows of a table are one compiled program.
     """
     penalty = penalties.chain(
         penalties.proximal(prox_strength, half=half_proximal),

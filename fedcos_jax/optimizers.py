@@ -1,4 +1,4 @@
-"""The optimizers of clients and server, as optax transformations whose numbers can be traced."""
+"""The optimizers of the clients and of the server, as optax transformations whose numbers can be traced."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from fedcos_jax.penalties import of_client
 from fedcos_jax.types import Array, ClientOptimizer, Params, Scalar
 
 RoundSchedule = Callable[[Array], Scalar]
-"""round -> factor on the client learning rate."""
+"""(round) -> the factor on the client learning rate."""
 
 
 def constant() -> RoundSchedule:
@@ -23,13 +23,13 @@ def constant() -> RoundSchedule:
 
 
 def exponential(decay: Scalar) -> RoundSchedule:
-    """Learning rate times decayʳ in round r."""
+    """The learning rate times decayʳ in round r."""
     require_at_least(0, **{"learning rate decay": decay})
     return Partial(_exponential, decay)
 
 
 def cosine_decay(rounds: int) -> RoundSchedule:
-    """Learning rate falling to zero over so many rounds along half a cosine."""
+    """A learning rate that falls to zero along half a cosine, within the given number of rounds."""
     require_at_least(1, **{"rounds of the cosine schedule": rounds})
     return Partial(_cosine_decay, rounds)
 
@@ -55,13 +55,13 @@ def client_sgd(
     weight_decay: Scalar | None = None,
     schedule: RoundSchedule | None = None,
 ) -> ClientOptimizer:
-    """Local SGD: x ← x - η_i ∇L_i(x), its state started afresh in every round.
+    """Local SGD: x ← x - η_i ∇L_i(x). Its state starts afresh in every round.
 
     Args:
-        learning_rate: η, a scalar or one value a client [clients].
-        momentum: heavy-ball momentum inside the round; None for none.
-        weight_decay: adds this multiple of x to the gradient; None for none.
-        schedule: factor on η as a function of the round: `constant`, `exponential`, `cosine_decay` or your own.
+        learning_rate: η, a scalar or one value per client, [clients].
+        momentum: heavy-ball momentum within the round. None for none.
+        weight_decay: the multiple of x that is added to the gradient. None for none.
+        schedule: the factor on η as a function of the round: `constant`, `exponential`, `cosine_decay` or your own.
     """
     require_at_least(0, **{"learning rate": learning_rate, "momentum": momentum, "weight decay": weight_decay})
     return Partial(_client_sgd, learning_rate, momentum, weight_decay, schedule or constant())
@@ -88,7 +88,7 @@ class DampedMomentumState(NamedTuple):
 
 
 def damped_momentum(decay: Scalar) -> optax.GradientTransformation:
-    """m ← β m + (1 - β) Δ, and m = Δ in the first round: the FedAvgM of the paper's tables."""
+    """m ← β m + (1 - β) Δ, with m = Δ in the first round: the FedAvgM of the paper's tables."""
 
     def init(params: Params) -> DampedMomentumState:
         return DampedMomentumState(jnp.array(True), tree.zeros_like(params))
@@ -104,7 +104,7 @@ def damped_momentum(decay: Scalar) -> optax.GradientTransformation:
 
 
 def accumulated_moves() -> optax.GradientTransformationExtraArgs:
-    """Δ + s with s ← s + p Δ, p the share of clients that took part: the server of FedDyn, where s = -h/α."""
+    """s ← s + p Δ, then Δ + s, where p is the share of clients that took part: the server of FedDyn, with s = -h/α."""
 
     def update(updates: Params, state: Params, params: Params | None = None, *, participation: Scalar):
         moved = jax.tree.map(lambda s, u: s + jnp.asarray(participation, u.dtype) * u, state, updates)
@@ -114,7 +114,7 @@ def accumulated_moves() -> optax.GradientTransformationExtraArgs:
 
 
 def server_dynamic():
-    """x̂ ← x̂ + Δ + s, as in `accumulated_moves`."""
+    """The server of FedDyn: x̂ ← x̂ + Δ + s, with s as in `accumulated_moves`."""
     return Partial(_dynamic_server)
 
 
@@ -123,12 +123,13 @@ def _dynamic_server() -> optax.GradientTransformationExtraArgs:
 
 
 def server_sgd(learning_rate: Scalar = 1.0, momentum: Scalar | None = None, *, damped: bool = False):
-    """x̂ ← x̂ + η_g Δ, with server momentum if given.
+    """x̂ ← x̂ + η_g Δ, or x̂ ← x̂ + η_g m with server momentum.
 
     Args:
-        learning_rate: η_g; 1 is plain averaging.
-        momentum: β; None for none.
-        damped: m ← β m + (1 - β) Δ (the authors' code) instead of m ← β m + Δ (Hsu et al., whom the paper cites).
+        learning_rate: η_g. 1 is plain averaging.
+        momentum: β. None for none.
+        damped: use m ← β m + (1 - β) Δ, as the authors' code does. By default m ← β m + Δ, as in Hsu et al., whom the
+            paper cites.
     """
     require_at_least(0, **{"server learning rate": learning_rate, "server momentum": momentum})
     if momentum is None:
@@ -137,9 +138,9 @@ def server_sgd(learning_rate: Scalar = 1.0, momentum: Scalar | None = None, *, d
 
 
 def server_adam(learning_rate: Scalar, *, b1: Scalar = 0.9, b2: Scalar = 0.99, tau: Scalar = 1e-3):
-    """x̂ ← x̂ + η_g m / (√v + τ), with m and v running means of Δ and Δ², corrected for their start at 0.
+    """x̂ ← x̂ + η_g m / (√v + τ), where m and v are running means of Δ and Δ², corrected for their start at 0.
 
-    The defaults are those of the experiments of Reddi et al. 2021.
+    The defaults are those of the experiments in Reddi et al. 2021.
 
     Args:
         learning_rate: η_g.
@@ -152,9 +153,10 @@ def server_adam(learning_rate: Scalar, *, b1: Scalar = 0.9, b2: Scalar = 0.99, t
 
 
 def server_yogi(learning_rate: Scalar, *, b1: Scalar = 0.9, b2: Scalar = 0.99, tau: Scalar = 1e-3):
-    """`server_adam` with v ← v + (1 - β₂) sign(Δ² - v) Δ², which falls more slowly than Adam's when Δ gets small."""
+    """`server_adam` with v ← v + (1 - β₂) sign(Δ² - v) Δ². This v falls more slowly when Δ gets small."""
     _require_adaptive(learning_rate, b1, b2, tau)
-    # By default optax starts m and v at 1e-6 and then corrects them as if at 0, a hundredfold in the first round.
+    # By default optax starts m and v at 1e-6, but corrects them as if they had started at 0. With β₂ = 0.99 this
+    # multiplies the 1e-6 in v by 100 in the first round.
     from_zero = Partial(optax.scale_by_yogi, initial_accumulator_value=0.0)
     return Partial(_adaptive_server, from_zero, learning_rate, b1, b2, tau)
 

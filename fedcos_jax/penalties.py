@@ -1,6 +1,6 @@
-"""What a client adds to its loss: the terms of FedProx, FedCos, SCAFFOLD and FedDyn, and their sum.
+"""The terms that a client adds to its loss: those of FedProx, FedCos, SCAFFOLD and FedDyn, and sums of them.
 
-A strength is a scalar, or one value a client as an array [clients].
+A strength is a scalar, or an array [clients] with one value per client.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from fedcos_jax.types import Array, LocalContext, LocalMove, Memory, Params, Pen
 
 
 def of_client(value: Scalar, client: Array) -> Array:
-    """A client's own entry of a hyper-parameter that is a scalar or an array [clients]; NaN beyond a short array."""
+    """The client's entry of a hyper-parameter, a scalar or an array [clients]. It is NaN if the array is too short."""
     value = jnp.asarray(value)
     return value if value.ndim == 0 else value.at[client].get(mode="fill", fill_value=jnp.nan)
 
@@ -29,8 +29,8 @@ def proximal(strength: Scalar, *, half: bool = False) -> Penalty:
 
     Args:
         strength: μ.
-        half: use μ/2, the form of the FedProx paper. The FedCos paper writes the term without the ½,
-            so its FedProx(0.1) is the original's μ = 0.2.
+        half: use μ/2, as the FedProx paper does. The FedCos paper writes the term without the ½,
+            so its FedProx(0.1) is μ = 0.2 in the FedProx paper.
     """
     require_at_least(0, **{"FedProx strength": strength})
     weight = strength / 2 if half else strength
@@ -43,24 +43,24 @@ def _proximal_value(weight: Scalar, params: Params, context: LocalContext) -> Ar
 
 
 class Direction(NamedTuple):
-    """The last global move d as its length ‖d‖ and the unit vector d/‖d‖ (zero while there is none)."""
+    """The last global move d, as the unit vector d/‖d‖ and the length ‖d‖. Both are zero before the first move."""
 
     unit: Params
     length: Array
 
 
 def cosine(strength: Scalar, *, epsilon: Scalar = 0.0, before_server: bool = False) -> Penalty:
-    """FedCos: μ (1 - cos θ), θ the angle between x - x̂ and the last global move d.
+    """FedCos: μ (1 - cos θ), where θ is the angle between x - x̂ and the last global move d.
 
-    cos θ = <x - x̂, d> / sqrt(‖x - x̂‖² ‖d‖² + ε), and 1 where it is undefined.
+    cos θ = <x - x̂, d> / sqrt(‖x - x̂‖² ‖d‖² + ε), or 1 where this is undefined.
 
     Args:
         strength: μ.
-        epsilon: 0 is the paper's definition. The authors' code has 1e-4, which gives a gradient -μ d/sqrt(ε)
-            at x = x̂, where the paper's is 0. In both forms there is no penalty while d = 0.
-        before_server: take d as the aggregated local moves, before the server optimizer acts on them
-            (the authors' code), instead of the move of the global model (the paper). The two agree for
-            plain averaging, have the same direction under a server learning rate, and differ under momentum.
+        epsilon: ε. The paper has 0. The authors' code has 1e-4, which gives the gradient -μ d/sqrt(ε) at x = x̂,
+            where the paper's gradient is 0. Neither form has a penalty while d = 0.
+        before_server: take d as the aggregated local moves, before the server optimizer, as the authors' code does.
+            The paper takes the move of the global model. The two agree for plain averaging, have the same direction
+            under a server learning rate, and differ under server momentum.
     """
     require_at_least(0, **{"FedCos strength": strength, "epsilon": epsilon})
     return Penalty(
@@ -88,8 +88,8 @@ def _direction_of_update(memory: Direction, move: ServerMove) -> Direction:
 
 
 def _cosine_value(strength: Scalar, epsilon: Scalar, params: Params, context: LocalContext) -> Array:
-    # Divided through by ‖d‖, so that no product of two squared lengths can under- or overflow. Both branches of
-    # each `where` must be finite: the gradient multiplies the branch not taken by zero, and 0 · inf is NaN.
+    # Numerator and denominator are divided by ‖d‖, so that no product of two squared lengths can under- or overflow.
+    # Both branches of each `where` must be finite: the gradient multiplies the other branch by 0, and 0 · inf is NaN.
     direction: Direction = context.server_memory
     has_direction = direction.length > 0
     softening = jnp.sqrt(jnp.asarray(epsilon, direction.length.dtype)) / jnp.where(has_direction, direction.length, 1)
@@ -101,10 +101,10 @@ def _cosine_value(strength: Scalar, epsilon: Scalar, params: Params, context: Lo
 
 
 def control_variate() -> Penalty:
-    """SCAFFOLD: <x - x̂, c - c_i>, which turns each local gradient from the client's own to everybody's.
+    """SCAFFOLD: <x - x̂, c - c_i>, whose gradient c - c_i corrects the client's gradient towards that of all clients.
 
-    A client remembers c_i, the mean gradient of its loss over the local steps of its last round (with plain SGD this is
-    option II of Karimireddy et al. 2020), and the server c, the mean of all c_i.
+    A client remembers c_i, the mean gradient of its loss over the local steps of its last round. The server remembers
+    c, the mean of all c_i. With plain SGD this is option II of Karimireddy et al. 2020.
     """
     return Penalty(
         init=Partial(tree.zeros_like),
@@ -120,7 +120,7 @@ def _control_value(params: Params, context: LocalContext) -> Array:
 
 
 def _control_change(context: LocalContext, local: LocalMove) -> Params:
-    """From c_i to the mean local gradient without the correction c - c_i that was part of it."""
+    """The change from c_i to the mean local gradient minus the correction c - c_i that it contains."""
     return tree.sub(local.gradient, context.server_memory)
 
 
@@ -129,9 +129,9 @@ def _add_change(memory: Params, move: ServerMove) -> Params:
 
 
 def dynamic(strength: Scalar) -> Penalty:
-    """FedDyn: α/2 ‖x - x̂‖² - <x - x̂, g_i>, whose optimum is the global one once the clients agree.
+    """FedDyn: α/2 ‖x - x̂‖² - <x - x̂, g_i>. A model on which all clients agree is an optimum of the global loss.
 
-    A client remembers g_i ← g_i - α (x_i - x̂), the gradient of its loss where it stopped.
+    A client remembers g_i, the gradient of its loss where it stopped: g_i ← g_i - α (x_i - x̂).
 
     Args:
         strength: α.
@@ -157,7 +157,7 @@ def _dynamic_change(strength: Scalar, context: LocalContext, local: LocalMove) -
 
 
 def chain(*penalties: Penalty) -> Penalty:
-    """The sum of penalties; of none, zero."""
+    """The sum of the penalties. It is zero if there are none."""
     return Penalty(
         init=Partial(_chain_init, penalties),
         value=Partial(_chain_value, penalties),
@@ -179,7 +179,7 @@ def _chain_value(penalties: tuple[Penalty, ...], params: Params, context: LocalC
 
 
 def _parts(context: LocalContext) -> list[LocalContext]:
-    """The context as each link of a chain sees it."""
+    """The context of each penalty in a chain, with its own part of the memories."""
     memories = zip(context.server_memory, context.client_memory, strict=True)
     return [context._replace(server_memory=server, client_memory=client) for server, client in memories]
 

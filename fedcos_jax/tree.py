@@ -1,7 +1,7 @@
-"""Algebra on parameter trees, thin over optax.tree.
+"""Algebra on parameter trees, a thin layer over optax.tree.
 
-Products run at the highest precision: the default of TPUs and of recent GPUs rounds the inputs of a product
-to 8 or 10 bits of mantissa, which is fine for a layer and ruinous for an aggregate or an angle.
+Products run at the highest precision. By default, TPUs and recent GPUs round the inputs of a product to 8 or 10 bits of
+mantissa. That is enough for a layer, but not for an aggregate or an angle.
 """
 
 import functools
@@ -17,7 +17,7 @@ from fedcos_jax.types import Array, Params
 Tree = TypeVar("Tree")
 
 _SMALL, _MANY = 1024, 8
-"""Numbers of a small leaf; small leaves that are worth joining."""
+"""A leaf with at most _SMALL numbers is small. Small leaves are joined if there are at least _MANY of them."""
 
 sub = optax.tree.sub
 add = optax.tree.add
@@ -26,7 +26,7 @@ zeros_like = optax.tree.zeros_like
 
 
 def dot(a: Params, b: Params) -> Array:
-    """<a, b>. Not a sum of products, which under `vmap` would first copy an unbatched side for every client."""
+    """<a, b>. A sum of elementwise products would, under `vmap`, first copy an unbatched side for every client."""
     products = (jnp.vdot(x, y, precision=jax.lax.Precision.HIGHEST) for x, y in zip(_parts(a), _parts(b), strict=True))
     return functools.reduce(jnp.add, products)
 
@@ -38,10 +38,10 @@ def squared_norm(a: Params) -> Array:
 
 @jax.custom_jvp
 def squared_distance(a: Params, b: Params) -> Array:
-    """‖a - b‖², with a derivative that keeps nothing of it but a and b.
+    """‖a - b‖², with a derivative that keeps only a and b.
 
-    Whatever needs the difference computes it in passing. One that XLA finds to be needed twice it writes to memory
-    first, which on a CPU costs more than all the rest: so here it is b - a, and in the derivative b has a barrier.
+    XLA writes a difference to memory if two operations share it, which on a CPU costs more than all the rest. The value
+    therefore uses b - a, and the derivative a - b with a barrier on b, so that each is fused into what needs it.
     """
     return squared_norm(sub(b, a))
 
@@ -54,7 +54,7 @@ def _squared_distance_jvp(points: tuple[Params, Params], directions: tuple[Param
 
 
 def norm(a: Params) -> Array:
-    """‖a‖, without overflow or underflow of the squares."""
+    """‖a‖. The squares neither overflow nor underflow."""
     parts = _parts(a)
     largest = functools.reduce(jnp.maximum, (jnp.max(jnp.abs(part)) for part in parts))
     unit = jnp.where(largest > 0, largest, 1)
@@ -62,7 +62,7 @@ def norm(a: Params) -> Array:
 
 
 def _parts(a: Params) -> list[Array]:
-    """The leaves, the small ones joined: what is done to each takes an operation, and compiling one takes its time."""
+    """The leaves, with the small ones joined into one. Fewer leaves need fewer operations, which compile sooner."""
     leaves = jax.tree.leaves(a)
     small = [leaf.ravel() for leaf in leaves if leaf.size <= _SMALL]
     if len(small) < _MANY:
@@ -90,14 +90,14 @@ def combine(coefficients: Array, stacked: Params) -> Params:
 
 
 def map_rows(f: Callable[..., Tree], *stacked: Params) -> Tree:
-    """f of every row of stacked trees, by `vmap`; a single row goes without, which compiles to faster code."""
+    """f of every row of stacked trees, by `vmap`. A single row does without `vmap`, which compiles to faster code."""
     if jax.tree.leaves(stacked)[0].shape[0] > 1:
         return jax.vmap(f)(*stacked)
     return jax.tree.map(lambda leaf: leaf[None], f(*(row(one, 0) for one in stacked)))
 
 
 def stack(a: Params, copies: int) -> Params:
-    """The tree so many times over: leaves [copies, ...]."""
+    """Copies of the tree, stacked: leaves [copies, ...]."""
     return jax.tree.map(lambda leaf: jnp.repeat(leaf[None], copies, axis=0), a)
 
 
@@ -107,15 +107,15 @@ def row(stacked: Params, index: int) -> Params:
 
 
 def add_to_rows(stacked: Params, rows: Array, values: Params) -> Params:
-    """A stacked tree with values [rows, ...] added to some of its rows; what is for a negative one is dropped."""
+    """The stacked tree with values [rows, ...] added to the given rows. Values for negative rows are dropped."""
     return jax.tree.map(lambda leaf, new: leaf.at[_valid(rows, leaf)].add(new, mode="drop"), stacked, values)
 
 
 def set_rows(stacked: Params, rows: Array, values: Params) -> Params:
-    """A stacked tree with other values [rows, ...] in some of its rows; what is for a negative one is dropped."""
+    """The stacked tree with values [rows, ...] in the given rows. Values for negative rows are dropped."""
     return jax.tree.map(lambda leaf, new: leaf.at[_valid(rows, leaf)].set(new, mode="drop"), stacked, values)
 
 
 def _valid(rows: Array, leaf: Array) -> Array:
-    """Past the end instead of negative, which would count from the end."""
+    """The rows, with negative ones moved past the end. JAX would count negative rows from the end."""
     return jnp.where(rows < 0, leaf.shape[0], rows)

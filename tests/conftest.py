@@ -30,6 +30,13 @@ def own_places(monkeypatch, tmp_path_factory):
     monkeypatch.setenv("TFDS_DATA_DIR", str(place / "tfds"))
 
 
+@pytest.fixture(autouse=True, scope="module")
+def few_programs():
+    """Frees the programs of a test file. A process may map only so much memory, and each program maps some."""
+    yield
+    jax.clear_caches()
+
+
 @pytest.fixture
 def x64():
     """Double precision, for comparisons with NumPy."""

@@ -6,8 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from problems import SOFTMAX_REGRESSION, gaussian_data, small_experiment
-from reference import Reference
 
 from fedcos_jax import (
     Schedule,
@@ -27,6 +25,8 @@ from fedcos_jax.engine import devices, sampling
 from fedcos_jax.engine.rounds import init_state, one_round
 from fedcos_jax.errors import InputError
 from fedcos_jax.labels import METHODS, WRAPPERS, MethodSpec, Options, parse
+from tests.problems import SOFTMAX_REGRESSION, gaussian_data, small_experiment
+from tests.reference import Reference
 
 KEY = jax.random.key(3)
 COHORT = jax.jit(sampling.cohort, static_argnums=(1, 2))

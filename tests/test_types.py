@@ -2,9 +2,9 @@
 
 import jax
 import numpy as np
-from problems import gaussian_data
 
 from fedcos_jax.types import LocalContext, LocalMove, Penalty, no_memory
+from tests.problems import gaussian_data
 
 
 def test_rows_per_client():

@@ -1,4 +1,4 @@
-"""Pictures: who owns what, and how runs compare."""
+"""Pictures that show who owns which rows, and how runs compare."""
 
 import io
 from pathlib import Path
@@ -22,12 +22,12 @@ def class_counts(labels: np.ndarray, ownership: Ownership, classes: int) -> np.n
 
 
 def draw_partition(counts: np.ndarray, title: str, path: Path) -> None:
-    """Writes the clients x classes picture: dots whose area is the number of rows, or a heat map if they are many.
+    """Draws clients x classes as dots whose area is the number of rows, or as a heat map if there are too many dots.
 
     Args:
         counts: rows of each class at each client, [clients, classes].
-        title: above the picture.
-        path: of the image; its ending is the format.
+        title: the title of the picture.
+        path: the image file. Its ending is the format.
     """
     _require_format(path)
     from matplotlib.colors import PowerNorm
@@ -53,12 +53,12 @@ def draw_partition(counts: np.ndarray, title: str, path: Path) -> None:
 
 
 def draw_curves(curves: list[tuple[str, list, list]], title: str, path: Path) -> None:
-    """Writes a picture of lines over rounds.
+    """Draws lines over rounds.
 
     Args:
-        curves: label, rounds and values of each; None for a value that is missing.
-        title: of the values.
-        path: of the image; its ending is the format.
+        curves: label, rounds and values of each line. A missing value is None.
+        title: the name of the values.
+        path: the image file. Its ending is the format.
     """
     _require_format(path)
     from matplotlib.figure import Figure
@@ -76,13 +76,13 @@ def draw_curves(curves: list[tuple[str, list, list]], title: str, path: Path) ->
 
 
 def draw_line(x: list, mean: np.ndarray, deviation: np.ndarray, labels: tuple[str, str], path: Path) -> None:
-    """Writes a picture of one value over another, with a band of one standard deviation.
+    """Draws a value over x, with a band of one standard deviation.
 
     Args:
         x: numbers or names, [points].
-        mean, deviation: of the value, [points].
-        labels: of x and of the value.
-        path: of the image; its ending is the format.
+        mean, deviation: mean and standard deviation of the value, [points].
+        labels: the names of x and of the value.
+        path: the image file. Its ending is the format.
     """
     _require_format(path)
     from matplotlib.figure import Figure
@@ -97,13 +97,13 @@ def draw_line(x: list, mean: np.ndarray, deviation: np.ndarray, labels: tuple[st
 
 
 def draw_heat_map(x: list, y: list, values: np.ndarray, labels: tuple[str, str, str], path: Path) -> None:
-    """Writes a picture of a value over two others, each number in its cell.
+    """Draws a value over x and y, with each number in its cell.
 
     Args:
         x, y: numbers or names, [columns] and [rows].
-        values: [rows, columns].
-        labels: of x, of y and of the value.
-        path: of the image; its ending is the format.
+        values: the value in each cell, [rows, columns].
+        labels: the names of x, of y and of the value.
+        path: the image file. Its ending is the format.
     """
     _require_format(path)
     from matplotlib.figure import Figure

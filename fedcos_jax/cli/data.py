@@ -19,8 +19,8 @@ def add_data(commands) -> None:
         help="where each dataset was found, or how to get it; `data prepare NAME` checks and decodes one",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="""examples:
-  fedcos data                                         what there is, and what to do about the rest
-  fedcos data prepare cifar10 --data-dir DATA         check and decode once, for quick starts
+  fedcos data                                         which datasets there are, and how to get the others
+  fedcos data prepare cifar10 --data-dir DATA         check and decode once, so that runs start quickly
   fedcos data prepare fashion_mnist --source tfds     through TensorFlow Datasets""",
     )
     _add_data_dir(data)
@@ -36,7 +36,7 @@ def add_data(commands) -> None:
     )
     prepare.add_argument("name", help="name of the dataset")
     prepare.add_argument("--source", default="auto", help=f"one of {', '.join(SOURCES)} (default: auto)")
-    # Suppressed, so that a --data-dir in front of the action is not overwritten by this one's default.
+    # A default here would overwrite a --data-dir that is given before the action, so there is none.
     _add_data_dir(prepare, default=argparse.SUPPRESS)
     prepare.set_defaults(command=prepare_dataset)
 
@@ -57,7 +57,7 @@ def add_partition(commands) -> None:
             f"--{name}", default=value, type=type(value), help=f"as in `fedcos run` (default: {value})"
         )
     _add_data_dir(command)
-    command.add_argument("--plot", type=Path, metavar="FILE", help="draw clients x classes; a .png, .pdf or .svg file")
+    command.add_argument("--plot", type=Path, metavar="FILE", help="draw clients x classes as .png, .pdf or .svg")
     command.set_defaults(command=show_partition)
 
 

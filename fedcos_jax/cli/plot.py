@@ -1,4 +1,4 @@
-"""`fedcos plot`: results of any runs in one picture."""
+"""`fedcos plot`: the results of any runs in one picture."""
 
 import argparse
 from pathlib import Path
@@ -15,7 +15,7 @@ def add_plot(commands) -> None:
     command = commands.add_parser(
         "plot",
         help="compare the results of runs in a picture",
-        description="Draws a column of the history of each result. A line is labelled with what sets its run apart.",
+        description="Draws one column of the history of each result. A line is labelled with the settings that differ.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="""examples:
   fedcos plot a.json b.json                           test accuracy, in accuracy.png
@@ -44,13 +44,13 @@ def draw(options: argparse.Namespace) -> None:
 
 
 def curve(history: dict[str, list], column: str) -> tuple[list, list]:
-    """Rounds and the column's values in them."""
+    """The rounds, and the column's values in them."""
     values = history[column]
     return (history["round"] if column in EVALUATED else list(range(1, len(values) + 1))), values
 
 
 def labels(configs: list[dict[str, Any]], names: list[str]) -> list[str]:
-    """What sets each run apart: the settings in which the runs differ; the name too where settings do not tell."""
+    """A label per run: the settings in which the runs differ, and its name if another run has the same settings."""
     every = dict.fromkeys(name for config in configs for name in config)
     differing = [name for name in every if any(c.get(name) != configs[0].get(name) for c in configs)]
     order = sorted(differing, key=lambda name: name != "method")

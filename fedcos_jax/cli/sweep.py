@@ -26,7 +26,7 @@ from fedcos_jax.runs.result import SUMMARY, history_lists, summary, versions
 SWEPT = (*settings.of_kind(Config, "number"), *FLAGS)
 """What the points of a grid may differ in. Anything else changes the shapes of the run."""
 NOT_TAKEN = ("log_dir", "tensorboard", "checkpoint_dir", "checkpoint_seconds", "stop_at")
-"""The flags of a run that a sweep does not take. It keeps every batch of runs that is done."""
+"""The flags of `fedcos run` that a sweep does not take. It keeps every finished batch of runs by itself."""
 
 EXAMPLES = """examples:
   fedcos sweep --grid cos_strength=0,0.005,0.01,0.02,0.05 --seeds 5
@@ -35,10 +35,10 @@ EXAMPLES = """examples:
                                                       a heat map
   fedcos sweep --grid "method=FedAvg,FedProx(0.1),FedOpt(1.5)+FedCos(0.02)" --grid partition=sorted,iid
                                                       a table
-Every flag of `fedcos run`, except those of its log and checkpoints, says what all points share. --out is a folder."""
+The flags of `fedcos run`, except those for logs and checkpoints, set what all points share. --out is a folder."""
 
 _WRITE_SECONDS = 5.0
-"""Least seconds between two writings of the table, because it is written whole."""
+"""Least seconds between two writes, because each one writes the whole table."""
 
 Point = dict[str, Any]
 
@@ -56,23 +56,23 @@ def add_sweep(commands) -> None:
     command.set_defaults(command=run)
     axes = command.add_argument_group("sweep")
     axes.add_argument(
-        "--grid", action="append", default=[], metavar="NAME=VALUES", help="an axis; values separated by commas"
+        "--grid", action="append", default=[], metavar="NAME=VALUES", help="an axis, with values separated by commas"
     )
     axes.add_argument("--seeds", type=int, metavar="N", help="seeds per point, from --seed on (default: 1)")
     axes.add_argument("--at-once", type=int, metavar="N", help="runs in one vmap (default: what fits in memory)")
-    axes.add_argument("--again", action="store_true", help="run points that have a result again")
+    axes.add_argument("--again", action="store_true", help="run all points, even if they have a result")
     flags.add_settings(command)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Runs the points that the folder has no result of yet, and writes the table as they are done.
+    """Runs the points that have no result in the folder yet, and writes the table as they finish.
 
-    Points that the folder has besides those of the grid stay in the table.
+    Points in the folder that are not in the grid stay in the table.
     """
     config, places = flags.resolve(options)
     for name in NOT_TAKEN:
         taken = getattr(places, name) != getattr(flags.InputOutput, name)
-        require(not taken, f"a sweep takes no {flag(name)}: it keeps by itself what is done")
+        require(not taken, f"a sweep takes no {flag(name)}: it keeps finished runs by itself")
     axes = read_axes(options.grid)
     for name in axes:
         require(getattr(options, name) is None, f"{name} is given twice: by --grid and by {flag(name)}")
@@ -138,7 +138,7 @@ def read_axes(texts: list[str]) -> dict[str, list]:
 
 
 def seed_axis(axes: dict[str, list], seeds: int | None, first: int) -> dict[str, list]:
-    """The seeds of --seeds as an axis; none if they are one already."""
+    """The seeds of --seeds as an axis. Empty if --grid already has seeds."""
     if seeds is None:
         return {} if "seed" in axes else {"seed": [first]}
     require_at_least(1, seeds=seeds)
@@ -156,12 +156,12 @@ def at_point(config: Config, point: Point) -> Config:
 
 
 def key_of(point: Point) -> tuple:
-    """A point as something to look it up by."""
+    """The key by which a point is looked up."""
     return tuple(sorted((name, point[name]) for name in point if name in SWEPT))
 
 
 def read_points(folder: Path, config: Config, axes: list[str], *, again: bool) -> dict[tuple, Point]:
-    """The points that the folder has results of. Another sweep's are an error, unless everything is run again."""
+    """The points with results in the folder. Results of another sweep are an error, unless everything is run again."""
     path = folder / "sweep.json"
     if not path.exists():
         return {}
@@ -172,9 +172,9 @@ def read_points(folder: Path, config: Config, axes: list[str], *, again: bool) -
             return {}
         raise
     known = isinstance(before, dict) and "points" in before
-    require(known or again, f"{path} is not of a sweep: choose another --out, or --again")
+    require(known or again, f"{path} is not the result of a sweep: choose another --out, or give --again")
     same = known and before.get("config") == _shared(config, axes) and before.get("axes") == axes
-    require(same or again, f"{path} is a sweep of another config or other axes: choose another --out, or --again")
+    require(same or again, f"{path} is a sweep of another config or other axes: choose another --out, or give --again")
     return {key_of(point): point for point in before["points"]} if same else {}
 
 
@@ -195,7 +195,7 @@ def write(folder: Path, config: Config, axes: dict[str, list], rows: list[Point]
 
 
 def draw(folder: Path, axes: dict[str, list], rows: list[Point]) -> None:
-    """Draws the last accuracy, its mean over seeds and further axes: a line over one axis, a heat map over two."""
+    """Draws the last accuracy, averaged over seeds and further axes, as a line over one axis or a heat map over two."""
     shown = [name for name in axes if name != "seed"][:2] or ["seed"]
     label, path = "accuracy (%)", folder / "sweep.png"
 
@@ -204,9 +204,9 @@ def draw(folder: Path, axes: dict[str, list], rows: list[Point]) -> None:
 
     titles = [name.replace("_", " ") for name in shown]
     if len(shown) == 1:
-        values = axes[shown[0]]
-        places = values if all(isinstance(value, int | float) for value in values) else list(map(str, values))
-        cells = [accuracies(**{shown[0]: value}) for value in axes[shown[0]]]
+        axis = axes[shown[0]]
+        places = axis if all(isinstance(value, int | float) for value in axis) else list(map(str, axis))
+        cells = [accuracies(**{shown[0]: value}) for value in axis]
         mean, deviation = np.array([cell.mean() for cell in cells]), np.array([cell.std() for cell in cells])
         charts.draw_line(places, mean, deviation, (titles[0], label), path)
     else:

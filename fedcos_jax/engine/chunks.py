@@ -1,7 +1,7 @@
-"""A device's clients in chunks, each one `vmap`: only the models of one chunk are in memory at a time.
+"""A device trains its clients in chunks. A chunk is one `vmap`, so only the models of one chunk are in memory.
 
-A chunk takes as long as the client in it with the most steps. Equal clients are cut into equal chunks; unequal ones, in
-order of their steps, into chunks as wide as they can be without much waiting.
+A chunk takes as long as its client with the most steps. Equal clients are cut into equal chunks. Unequal clients are
+sorted by their steps and cut into chunks that are as wide as they can be without much waiting.
 """
 
 from collections.abc import Callable
@@ -16,19 +16,19 @@ from fedcos_jax.types import Array
 Carry: TypeAlias = Any
 Sums: TypeAlias = Any
 Step = Callable[..., tuple[Carry, Sums]]
-"""(carry, slice of each array) -> (carry, sums). Jitted where it is used, so that JAX traces it once, and not again for
-the shapes of its sums."""
+"""(carry, a slice of each array) -> (carry, sums). It is jitted where it is used. JAX then traces it once, and not
+again for the shapes of its sums."""
 Progress: TypeAlias = tuple[Array, tuple[Carry, Sums]]
-"""The next row, and what came of those before it."""
+"""The first row that is left, and the result of the rows before it."""
 
 TOLERANCE = 1.25
-"""Steps that a chunk of unequal clients may take in all, waiting included, for each real one."""
+"""How many steps a chunk of unequal clients may take, waiting included, per real step."""
 _NARROWING = 4
-"""Each width is a quarter of the one before: every width is compiled."""
+"""Each width is a quarter of the one before. There are few widths, because each one is compiled."""
 
 
 def over_chunks(f: Step, chunk: int, carry: Carry, rows: tuple[Array, ...]) -> tuple[Carry, Sums]:
-    """(carry, slice) -> (carry, sums) by f for slices of `chunk` rows, the last one short if need be; sums added up."""
+    """Passes the carry through f, chunk of rows after chunk, and adds up the sums. The last chunk may be short."""
     f = jax.jit(f)
     whole, rest = divmod(rows[0].shape[0], chunk)
     head = tuple(a[: whole * chunk].reshape(whole, chunk, *a.shape[1:]) for a in rows)
@@ -44,15 +44,15 @@ def over_chunks(f: Step, chunk: int, carry: Carry, rows: tuple[Array, ...]) -> t
 def over_unequal_chunks(
     f: Step, chunk: int, num_steps: Array, carry: Carry, rows: tuple[Array, ...], padding: tuple[int, ...]
 ) -> tuple[Carry, Sums]:
-    """The same for clients of unequal length: slices of at most `chunk`, each as wide as TOLERANCE allows.
+    """`over_chunks` for clients with unequal numbers of steps. Each chunk is as wide as `chunk` and TOLERANCE allow.
 
     Args:
-        f: takes the carry and a slice of each of `rows`.
-        chunk: the widest slice.
-        num_steps: local steps [clients], falling; clients without any are left out.
-        carry: for the first slice.
+        f: takes the carry and a slice of each array in `rows`.
+        chunk: the most clients per chunk.
+        num_steps: local steps [clients], in falling order. Clients without steps are left out.
+        carry: what f gets with the first chunk.
         rows: arrays [clients].
-        padding: for each array, the value of a row that f does not count, for slices that reach over the end.
+        padding: for each array, the value of a row that f does not count. It fills a chunk that reaches past the end.
     """
     f = jax.jit(f)
     widths = jnp.array(_widths(chunk), jnp.int32)
@@ -80,7 +80,7 @@ def over_unequal_chunks(
         return jax.lax.while_loop(chosen, take, state)
 
     def take_slices(state: Progress) -> Progress:
-        # A loop for each width, and not a choice of branches, which would copy the carry for every slice.
+        # Each width has a loop of its own. A choice between branches would copy the carry for every chunk.
         for width in _widths(chunk):
             state = take_slices_of(width, state)
         return state
@@ -91,7 +91,7 @@ def over_unequal_chunks(
 
 
 def pad(rows: tuple[Array, ...], more: int, padding: tuple[int, ...]) -> tuple[Array, ...]:
-    """The arrays with so many more rows, of the value that `padding` has for each."""
+    """The arrays with `more` rows at the end. `padding` has the value of the new rows for each array."""
     return tuple(jnp.pad(array, (0, more), constant_values=value) for array, value in zip(rows, padding, strict=True))
 
 
@@ -106,7 +106,7 @@ def _zero_sums(f: Step, carry: Carry, *slices: Array) -> Sums:
 
 
 def _widths(chunk: int) -> list[int]:
-    """The widest slice first, down to a single client, which never waits."""
+    """The widths of chunks, from `chunk` down to a single client, which never waits."""
     widths = [chunk]
     while widths[-1] > 1:
         widths.append(max(1, widths[-1] // _NARROWING))

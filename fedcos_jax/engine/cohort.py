@@ -31,11 +31,11 @@ class Clients(NamedTuple):
 
 
 NOBODY = (0, 0, 0, 0, -1)
-"""The row of `Clients` that fills an empty place: nobody trains there."""
+"""The row of `Clients` that fills an empty place. No client trains there."""
 
 
 class CohortSums(NamedTuple):
-    """What is left of a cohort's training: sums over its clients."""
+    """The result of training a cohort: sums over its clients."""
 
     moves: MoveSums
     memory_change: Memory
@@ -46,12 +46,12 @@ def train_cohort(state: RoundState, federation: Federation, cohort: Clients) -> 
     """Trains the cohort.
 
     Returns:
-        All client memories, those of the cohort updated, and the sums over the cohort.
+        All client memories, with those of the cohort updated, and the sums over the cohort.
     """
     shapes, memories = federation.shapes, state.client_memories
     train_chunk = _chunk_trainer(state, federation)
     if shapes.local_epochs:
-        # Clients with equally many steps become neighbours, so that nobody in a chunk waits long for the others.
+        # Clients with similar numbers of steps become neighbours, so that no client in a chunk waits long for another.
         order = jnp.argsort(-cohort.num_steps)
         cohort = Clients(*(array[order] for array in cohort))
     if shapes.placement.count > 1 and jax.tree.leaves(memories):
@@ -63,7 +63,7 @@ def train_cohort(state: RoundState, federation: Federation, cohort: Clients) -> 
 
 
 def _chunk_trainer(state: RoundState, federation: Federation) -> chunks.Step:
-    """(memories, places in them, *Clients) -> (memories, CohortSums)."""
+    """The function that trains a chunk: (memories, places in them, *Clients) -> (memories, CohortSums)."""
     method, data = federation.method, federation.data
     _, order_key, noise_key = jax.random.split(state.key, 3)
     round_key = jax.random.fold_in(noise_key, state.round)
@@ -97,7 +97,7 @@ def _chunk_trainer(state: RoundState, federation: Federation) -> chunks.Step:
 
 
 def _share(clients: Clients, shapes: Shapes, most: int | None = None) -> Clients:
-    """This device's share: as many clients as the other devices have, or as many steps if clients are unequal."""
+    """This device's share. Devices get equally many clients, or about equally many steps if clients are unequal."""
     work = clients.num_steps if shapes.local_epochs else None
     return Clients(*shapes.placement.share(clients, NOBODY, work, most))
 
@@ -105,7 +105,7 @@ def _share(clients: Clients, shapes: Shapes, most: int | None = None) -> Clients
 def _train_share(
     train_chunk: chunks.Step, memories: Memory, places: Array, clients: Clients, shapes: Shapes
 ) -> tuple[Memory, CohortSums]:
-    """Trains a device's clients in chunks. `places` says where in `memories` each client's memory is."""
+    """Trains a device's clients in chunks. `places` has the row of each client's memory in `memories`."""
     rows = (places, *clients)
     if shapes.local_epochs is None:
         return chunks.over_chunks(train_chunk, shapes.chunk, memories, rows)
@@ -115,10 +115,10 @@ def _train_share(
 def _train_in_waves(
     train_chunk: chunks.Step, memories: Memory, cohort: Clients, shapes: Shapes
 ) -> tuple[Memory, CohortSums]:
-    """Trains clients that remember, on several devices, in waves.
+    """Trains clients that have memories, on several devices, in waves.
 
-    In every wave each device fetches the memories of its share and returns them. A client can so be trained on any
-    device, and a device needs room for one wave of memories besides those that it keeps.
+    In each wave, every device fetches the memories of its share, trains these clients and returns the memories. Any
+    device can therefore train any client, and it needs room for one wave of memories besides those that it keeps.
     """
     placement = shapes.placement
 

@@ -1,4 +1,4 @@
-"""Compiled programs: kept on disk, so that a second process does not compile again, and the memory they take."""
+"""Compiled programs: a cache on disk, so that a second process does not compile again, and the memory of a program."""
 
 import os
 from typing import Any, NamedTuple
@@ -12,30 +12,29 @@ _OFF = ("off", "0", "false", "no")
 
 
 def keep_compiled_programs() -> None:
-    """Lets JAX keep what it compiles under `compiled` in our cache directory.
+    """Makes JAX keep compiled programs in the folder `compiled` of our cache directory.
 
-    Left alone where FEDCOS_COMPILATION_CACHE is `off`, or where JAX has been given a directory already
-    (JAX_COMPILATION_CACHE_DIR).
+    Nothing changes if FEDCOS_COMPILATION_CACHE is `off`, or if JAX_COMPILATION_CACHE_DIR already names a directory.
     """
     if os.environ.get(SWITCH, "").lower() in _OFF or os.environ.get("JAX_COMPILATION_CACHE_DIR"):
         return
     jax.config.update("jax_compilation_cache_dir", str(cache_directory() / "compiled"))
-    # By default programs that compile within a second are left out, and a run has many of them.
+    # By default JAX does not keep programs that compile within a second, and a run has many of them.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
 class ProgramMemory(NamedTuple):
-    """Bytes of a device that a compiled program takes."""
+    """Bytes that a compiled program takes on a device."""
 
     arguments: int
     outputs: int
-    """Without those that take the place of arguments."""
+    """Without the outputs that reuse the memory of arguments."""
     temporaries: int
     code: int
 
 
 def program_memory(program: jax.stages.Compiled) -> ProgramMemory | None:
-    """By the compiler's own account; None where the backend gives none."""
+    """The memory of a program, as the compiler reports it. None if the backend reports nothing."""
     analysis: Any = program.memory_analysis()
     if analysis is None:
         return None

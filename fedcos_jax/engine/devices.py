@@ -24,15 +24,15 @@ from fedcos_jax.types import Array
 
 AXIS = "clients"
 SAME, DIVIDED = P(), P(AXIS)
-"""How a value lies on the devices: the same on each, or each device its part of the leading axes."""
+"""How a value lies on the devices. SAME: each device has all of it. DIVIDED: each has a part of its leading axis."""
 Tree = TypeVar("Tree")
 
 _JOINED_SIZE = 2**14
-"""Leaves of at most this many numbers are joined before they are summed over devices. CPU devices wait for each other
-at every array. The exact limit does not matter: values up to 2²⁰ measured the same."""
+"""Leaves of at most this many numbers are joined before they are summed over devices, because CPU devices wait for each
+other at every array. The exact limit does not matter: values up to 2²⁰ measured the same."""
 
 _EXCHANGED = 2**20
-"""How many numbers devices hand to each other at once."""
+"""How many numbers the devices exchange at once."""
 
 _PATIENCE = "xla_cpu_collective_call_terminate_timeout_seconds"
 _SILENCE = "xla_cpu_collective_call_warn_stuck_timeout_seconds"
@@ -71,7 +71,7 @@ def available(count: int | None = None) -> "Placement":
 
 @dataclasses.dataclass(frozen=True)
 class Placement:
-    """The devices that share a round, as one hashable value; made by `available`.
+    """The devices that share a round, as one hashable value. `available` makes it.
 
     `share`, `total`, `fetch_rows` and `return_rows` are for use inside a function that runs `on_each` device.
 
@@ -102,7 +102,7 @@ class Placement:
         return NamedSharding(self._mesh, spec)
 
     def replicate(self, values: Tree) -> Tree:
-        """The values on each device. What is there already is not copied."""
+        """The values on each device. Values that are there already are not copied."""
         return jax.device_put(values, self.sharding(SAME) if self.count > 1 else None)
 
     def split(self, values: Tree) -> Tree:
@@ -142,9 +142,9 @@ class Placement:
         Args:
             rows: arrays [n], dealt out to the devices like cards.
             padding: for each array, the value of a row that does not count, for shares that are short.
-            work: what each row costs [n], falling. Each row then goes to the device with the least work so far. None
-                if all rows cost the same.
-            most: how many rows a share by work has room for, at least n / devices. None for all n.
+            work: the cost of each row [n], in falling order. Each row then goes to the device with the least work so
+                far. None if all rows cost the same.
+            most: the most rows in a share by work, at least n / devices. None for n.
         """
         if self.count == 1:
             return rows
@@ -164,11 +164,11 @@ class Placement:
         return jax.tree.unflatten(structure, [next(small if leaf.size <= _JOINED_SIZE else large) for leaf in leaves])
 
     def fetch_rows(self, table: Tree, rows: Array) -> Tree:
-        """Rows of a table that is divided among the devices, wherever they are.
+        """Rows of a table that is divided among the devices. Each row may come from any device.
 
         Args:
-            table: leaves [n, ...] in all, [n / devices, ...] on each device.
-            rows: the rows that this device wants, then negative numbers. All devices have arrays of one length.
+            table: leaves [n, ...] over all devices, [n / devices, ...] on each device.
+            rows: the rows that this device wants, followed by negative numbers. The length is the same on all devices.
         """
 
         def fetch(start: Array, fetched: Tree, size: int) -> Tree:
@@ -186,7 +186,7 @@ class Placement:
         return self._exchange(fetch, rows, table, empty)
 
     def return_rows(self, table: Tree, rows: Array, values: Tree) -> Tree:
-        """The table of `fetch_rows` with new values in the rows that this and every other device fetched."""
+        """The table of `fetch_rows`, with new values in the rows that each device fetched."""
 
         def write(start: Array, table: Tree, size: int) -> Tree:
             mine = jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, start, size), (rows, values))
@@ -197,7 +197,7 @@ class Placement:
         return self._exchange(write, rows, table, table)
 
     def _exchange(self, step: Callable[[Array, Tree, int], Tree], rows: Array, table: Tree, start: Tree) -> Tree:
-        """A loop over the rows that any device has, `size` at a time: (first row, result so far, size) -> result."""
+        """Loops over the rows of all devices, `size` at a time: step(first row, result so far, size) -> result."""
         numbers = sum(leaf[0].size for leaf in jax.tree.leaves(table))
         size = largest_divisor(rows.shape[0], at_most=_EXCHANGED // (self.count * numbers))
         longest = jax.lax.pmax(jnp.sum(rows >= 0), AXIS)
@@ -205,16 +205,16 @@ class Placement:
 
 
 def deal(array: Array, hands: int, padding: int = 0) -> Array:
-    """[n] -> [hands, ceil(n / hands)]. Neighbours go to different hands; a hand that is short gets padding."""
+    """[n] -> [hands, ceil(n / hands)]. Neighbours go to different hands. A hand that is short gets padding."""
     short = -array.shape[0] % hands
     return jnp.pad(array, (0, short), constant_values=padding).reshape(-1, hands).T
 
 
 def least_loaded(work: Array, hands: int, most: int | None = None) -> Array:
-    """The hand that takes each row [n] if each row goes to the hand with the least work so far.
+    """The hand of each row, [n], if each row goes to the hand with the least work so far.
 
-    A hand takes at most `most` rows. If rows come with the most work first and every hand has room, the busiest hand
-    has at most 4/3 of the work that it would have in the best of all divisions (R. L. Graham, 1969).
+    A hand takes at most `most` rows. If rows come in falling order of work and every hand has room, the busiest hand
+    has at most 4/3 of the work of the busiest hand in the best of all divisions (R. L. Graham, 1969).
     """
     limit = work.shape[0] if most is None else most
 
@@ -230,7 +230,7 @@ def least_loaded(work: Array, hands: int, most: int | None = None) -> Array:
 def share_of_work(
     rows: tuple[Array, ...], padding: tuple[int, ...], mine: Array, most: int | None = None
 ) -> tuple[Array, ...]:
-    """Each array [n] with my rows first, in their order. The others become padding, cut off after `most`."""
+    """Each array [n] with my rows first, in their order. Other rows become padding. Only `most` rows are kept."""
     mine_first = jnp.argsort(~mine, stable=True)[:most]
     return tuple(
         jnp.where(mine[mine_first], array[mine_first], value) for array, value in zip(rows, padding, strict=True)

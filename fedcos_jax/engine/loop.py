@@ -1,9 +1,9 @@
 """A whole run: `simulate` as one pure function, and `run` as the same computation, compiled, with callbacks.
 
-A segment is the rounds up to an evaluation. `simulate` scans over segments. `run` is the one loop on the host: it takes
-each segment in one or more ticks and reports every tick to its callbacks, which show progress, write logs, keep
-checkpoints or end the run. All ticks are one compiled program, because the number of rounds is an argument of it, so
-results do not depend on how a segment is cut into ticks.
+A segment is the rounds from one evaluation to the next. `simulate` scans over segments. `run` is the one loop on the
+host. It runs each segment in one or more ticks and reports every tick to its callbacks, which show progress, write
+logs, keep checkpoints or end the run. All ticks run the same compiled program, which takes the number of rounds as an
+argument. Results therefore do not depend on how a segment is cut into ticks.
 """
 
 import time
@@ -24,11 +24,11 @@ from fedcos_jax.errors import require
 from fedcos_jax.types import Array, RoundState
 
 _TICK_SECONDS = 0.5
-"""About how long a tick takes if rounds are shorter than that. A tick costs less than a millisecond."""
+"""About how long a tick takes, if one round takes less. The overhead of a tick is less than a millisecond."""
 
 
 class History(NamedTuple):
-    """What a run leaves: values per evaluation [evaluations] and per round [rounds]."""
+    """What a run records: values per evaluation [evaluations] and per round [rounds]."""
 
     evaluated: Array | np.ndarray
     """Rounds completed at each evaluation, [evaluations]."""
@@ -46,7 +46,7 @@ class Report(NamedTuple):
     evaluation: Evaluation | None
     """The global model on the test set, or None if this tick ended between evaluations."""
     state: RoundState
-    """The state now. Its buffers are given up when the next tick begins."""
+    """The current state. The next tick reuses its buffers."""
 
 
 Callback = Callable[[Report], Any]
@@ -54,7 +54,7 @@ Callback = Callable[[Report], Any]
 
 
 class Recorder:
-    """A callback that keeps what the reports say, as one history."""
+    """A callback that collects all reports into one history."""
 
     def __init__(self, before: History | None = None) -> None:
         """Starts empty, or with the history of the rounds before a resumed run."""
@@ -71,11 +71,11 @@ class Recorder:
 
     @property
     def evaluated(self) -> bool:
-        """Whether there was an evaluation yet."""
+        """Whether there has been an evaluation."""
         return bool(self._evaluated)
 
     def history(self) -> History:
-        """All of it. There must have been an evaluation."""
+        """The history of all reports. There must have been an evaluation."""
         parts = (self._evaluated, self._evaluations, self._rounds)
         return History(*(jax.tree.map(lambda *leaves: np.concatenate(leaves), *part) for part in parts))
 
@@ -83,16 +83,17 @@ class Recorder:
 def segment(
     state: RoundState, federation: Federation, until: Array, evaluated: Array
 ) -> tuple[RoundState, RoundInfo, Evaluation]:
-    """Rounds until `until` are completed, at most a segment of them, then perhaps an evaluation.
+    """Trains until `until` rounds are completed, within one segment, and then evaluates if asked to.
 
     Args:
-        state: to start from.
+        state: the state to start from.
         federation: what to train.
         until: number of completed rounds at which to stop.
         evaluated: whether to evaluate at the end.
 
     Returns:
-        The state; the rounds [segment], those after `until` zero; the evaluation, zero if there was none.
+        The new state, the rounds [segment] and the evaluation. Rounds after `until` are zero. The evaluation is zero
+        if there was none.
     """
     advance = jax.jit(one_round)  # so that JAX traces it once, not again for the shapes of its results
 
@@ -120,7 +121,7 @@ def segment(
 
 
 def simulate(key: Array, experiment: Experiment) -> tuple[RoundState, History]:
-    """A whole run as one pure function of the key and of every number in the experiment: jit it, vmap it.
+    """A whole run as one pure function of the key and of every number in the experiment. It can be jitted and vmapped.
 
     Args:
         key: decides initial parameters, cohorts, data order and noise.
@@ -146,7 +147,7 @@ def simulate(key: Array, experiment: Experiment) -> tuple[RoundState, History]:
 
 
 def _ends(completed: int, schedule: Schedule) -> Iterator[int]:
-    """The rounds after which the model is evaluated: every `eval_every`, and the last one."""
+    """The rounds after which the model is evaluated: every `eval_every` rounds, and the last one."""
     while completed < schedule.rounds:
         completed = min(completed - completed % schedule.eval_every + schedule.eval_every, schedule.rounds)
         yield completed
@@ -158,7 +159,7 @@ _compiled_segment = jax.jit(segment, donate_argnames=("state",))
 
 
 def initial_state(key: Array, federation: Federation) -> RoundState:
-    """`init_state`, compiled, on all devices: the memories of all clients may be too much for one."""
+    """`init_state`, compiled, on all devices. One device may not have room for all client memories."""
     return _compiled_init(*federation.shapes.placement.replicate((key, federation)))
 
 
@@ -167,13 +168,13 @@ def run(
 ) -> tuple[RoundState, History]:
     """`simulate`, compiled, with callbacks.
 
-    New numbers in the method or the optimizer do not compile anew, nor does a new key or another number of rounds.
+    A new key, another number of rounds, or new numbers in the method or the optimizer need no new compilation.
 
     Args:
         key: decides initial parameters, cohorts, data order and noise.
         experiment: what to run.
         callbacks: called in order after each tick. The run ends if one returns True.
-        state: go on from here to `schedule.rounds` instead of starting from the key. Its buffers are given up.
+        state: the state to go on from, up to `schedule.rounds`. None to start from the key. The run reuses its buffers.
 
     Returns:
         The final state, and the history of the rounds run, on the host.
@@ -185,7 +186,7 @@ def run(
     federation = experiment.federation.shapes.placement.replicate(experiment.federation)
     state = initial_state(key, federation) if state is None else _resumed(state, key, federation)
     completed, length, recorder = int(state.round), 1, Recorder()
-    require(completed < schedule.rounds, f"the state has {completed} rounds behind it, the schedule {schedule.rounds}")
+    require(completed < schedule.rounds, f"the state has completed {completed} rounds of {schedule.rounds}")
     for end in _ends(completed, schedule):
         while completed < end:
             until = min(completed + length, end)
@@ -204,7 +205,7 @@ def run(
 
 
 def _tick(state: RoundState, federation: Federation, completed: int, until: int, *, evaluated: bool) -> Report:
-    """Some rounds of a segment, and the evaluation at its end."""
+    """Runs the rounds after `completed` up to `until`, and evaluates if `evaluated`."""
     output = _compiled_segment(state, federation, jnp.int32(until), jnp.array(evaluated))
     # Wait for the devices. On a CPU, collectives of several unfinished programs could block each other.
     state, infos, evaluation = jax.block_until_ready(output)
@@ -225,9 +226,9 @@ def stop_at(accuracy: float) -> Callback:
 
 
 def _resumed(state: RoundState, key: Array, federation: Federation) -> RoundState:
-    """The state on the federation's devices. Raises InputError if it is of another kind of run."""
+    """The state on the federation's devices. Raises InputError if it belongs to another kind of run."""
     theirs, ours = state.steps_taken.shape[0], federation.data.num_clients
-    require(theirs == ours, f"the state is of a run with {theirs} clients, the data has {ours}")
+    require(theirs == ours, f"the state is of a run with {theirs} clients, but the data has {ours}")
     like = jax.eval_shape(init_state, key, federation)
     kinds = {(jax.tree.structure(s), tuple(leaf.shape for leaf in jax.tree.leaves(s.params))) for s in (state, like)}
     require(len(kinds) == 1, "the state is of a run with another method or model")
@@ -244,14 +245,14 @@ def _resumed(state: RoundState, key: Array, federation: Federation) -> RoundStat
 
 
 def compiled_programs() -> int:
-    """How many programs `run` has compiled in this process. New numbers in an experiment do not add one."""
+    """The number of programs that `run` has compiled in this process. New numbers in an experiment do not add one."""
     return _compiled_segment._cache_size()  # type: ignore[attr-defined]
 
 
 def compile_segment(key: Array, experiment: Experiment) -> tuple[jax.stages.Compiled, tuple]:
-    """The program of `run`, compiled and not run, and arguments for one round with an evaluation.
+    """The program of `run`, compiled but not run, and arguments for one round with an evaluation.
 
-    The first argument, the state, is given up by a call and comes back first.
+    The first argument is the state. A call reuses its buffers, and the first result is the new state.
     """
     federation = experiment.federation.shapes.placement.replicate(experiment.federation)
     arguments = (initial_state(key, federation), federation, jnp.int32(1), jnp.array(True))

@@ -1,7 +1,7 @@
-"""Directions, angles and distances of local moves: the mechanism of the paper, measured inside the scan.
+"""Lengths, angles and distances of local moves, which show the mechanism of the paper. They are measured in the scan.
 
-With d_i = x_i - x̂ the move of client i, everything about all pairs of clients follows from sums over single
-clients, so it costs O(clients · parameters); and the angle of two of them from the difference of their moves:
+Let d_i = x_i - x̂ be the move of client i. All sums over pairs of clients follow from sums over single clients, so they
+cost O(clients · parameters). The angle between two clients follows from the difference of their moves:
 
     Σ_{i≠j} cos θ_ij       = ‖Σ_i d_i/‖d_i‖‖² - n
     Σ_{i≠j} ‖d_i-d_j‖²     = 2 (n Σ_i ‖d_i‖² - ‖Σ_i d_i‖²)
@@ -18,37 +18,37 @@ from fedcos_jax.types import Array, Params
 
 
 class MoveSums(NamedTuple):
-    """Sums over a cohort's moves; sums of chunks add up to the sums of the cohort."""
+    """Sums over the moves of some clients. The sums of all chunks add up to the sums of the cohort."""
 
     vectors: Params
     """Stacked [4, ...]: Σ λ_i d_i, Σ d_i, Σ d_i/‖d_i‖, d_0 - d_1."""
     moved: Array
-    """Number of clients that moved at all."""
+    """Number of clients with ‖d_i‖ > 0."""
     lengths: Array
     """Σ ‖d_i‖."""
     squares: Array
     """Σ ‖d_i‖²."""
     pair: Array
-    """‖d_0‖, ‖d_1‖: [2]."""
+    """‖d_0‖ and ‖d_1‖, [2]."""
     weights: Array
-    """Σ λ_i, which need not be 1."""
+    """Σ λ_i. It need not be 1."""
     losses: Array
     """Σ λ_i · (mean loss of client i over its local steps)."""
 
     @property
     def update(self) -> Params:
-        """Σ λ_i d_i, what the server optimizer receives."""
+        """Σ λ_i d_i, which the server optimizer receives."""
         return tree.row(self.vectors, 0)
 
 
 def sum_moves(moves: Params, losses: Array, weights: Array, positions: Array) -> MoveSums:
-    """Reduces a chunk of the cohort.
+    """The sums over a chunk of the cohort.
 
     Args:
-        moves: d_i stacked, leaves [chunk, ...].
+        moves: d_i, stacked: leaves [chunk, ...].
         losses: mean local loss of each client, [chunk].
         weights: λ_i, [chunk].
-        positions: place of each client in the cohort, [chunk].
+        positions: position of each client in the cohort, [chunk].
     """
     lengths = jax.vmap(tree.norm)(moves)
     moved = lengths > 0
@@ -68,16 +68,16 @@ def sum_moves(moves: Params, losses: Array, weights: Array, positions: Array) ->
 
 
 class RoundInfo(NamedTuple):
-    """What one round looked like; stacked over rounds in a history. NaN where a cohort of one has no pairs."""
+    """The measures of one round. A history stacks them over rounds. Those of pairs are NaN for a single client."""
 
     train_loss: Array
-    """λ-weighted mean over the cohort of the local loss, penalty included, over the local steps."""
+    """Local loss, penalty included: the mean over the local steps, then the λ-weighted mean over the cohort."""
     cosine_pair: Array
     """Cosine between the moves of the first two clients of the cohort."""
     cosine_mean: Array
     """Mean cosine over all pairs."""
     local_move: Array
-    """‖d_0‖, the move of the first client of the cohort."""
+    """‖d_0‖, the length of the move of the first client of the cohort."""
     local_move_mean: Array
     """Mean of ‖d_i‖ over the cohort."""
     distance_pair: Array
@@ -89,7 +89,7 @@ class RoundInfo(NamedTuple):
 
 
 def round_info(sums: MoveSums, global_move: Params, cohort_size: int) -> RoundInfo:
-    """Evaluates the sums of a whole cohort."""
+    """The measures of a round, from the sums over its whole cohort."""
     _, total, units, difference = (tree.row(sums.vectors, i) for i in range(4))
     pairs = float(cohort_size * (cohort_size - 1)) or jnp.nan
     squared_distances = 2 * (cohort_size * sums.squares - tree.squared_norm(total))
@@ -107,7 +107,7 @@ def round_info(sums: MoveSums, global_move: Params, cohort_size: int) -> RoundIn
 
 
 def _cosine(a: Array, b: Array, opposite: Array) -> Array:
-    """The law of cosines, factored so that nothing overflows and small angles stay exact; NaN if a side is 0."""
+    """The law of cosines, factored so that nothing overflows and small angles stay exact. NaN if a or b is 0."""
     difference = jnp.abs(a - b)
     halves = (opposite - difference) / jnp.minimum(a, b) * ((opposite + difference) / jnp.maximum(a, b)) / 2
     return jnp.where(jnp.minimum(a, b) > 0, 1 - halves, jnp.nan)

@@ -1,4 +1,4 @@
-"""One round of federated training: the state before the first round, and the pure function from one to the next."""
+"""One round of federated training: the first state, and the pure function from each state to the next."""
 
 from typing import Any
 
@@ -65,15 +65,15 @@ def one_round(state: RoundState, federation: Federation) -> tuple[RoundState, Ro
         server_opt_state=server_opt_state,
         server_memory=method.penalty.server_update(state.server_memory, server_move),
         client_memories=client_memories,
-        # Set what was read and increased. An addition might be scheduled before the read, which then needs a copy of
-        # the whole population's counters.
+        # The counters are set and not added to. XLA might schedule an addition before the read above, which would then
+        # need a copy of the whole population's counters.
         steps_taken=state.steps_taken.at[chosen].set(steps_taken + num_steps),
     )
     return next_state, round_info(sums.moves, server_move.move, shapes.cohort)
 
 
 def _choose(state: RoundState, data: FederatedData, size: int) -> Array:
-    """The cohort S of this round, [size]: the one that the data gives, or a random one."""
+    """The cohort S of this round, [size]. The data gives it, or it is drawn at random."""
     if data.cohorts is not None:
         return data.cohorts[state.round]
     cohort_key = jax.random.split(state.key, 3)[0]

@@ -1,7 +1,7 @@
-"""Who takes part in a round and which rows a client sees, from keys and counters alone.
+"""Which clients take part in a round and which rows a client sees, from keys and counters alone.
 
-Nothing is stored: a shuffled order is a keyed bijection evaluated only where it is needed, so a population of
-100,000 clients costs one step counter each.
+No order is stored. A shuffled order is a bijection that a key determines, and it is evaluated only where it is needed.
+A population of 100,000 clients therefore costs one step counter per client.
 """
 
 from typing import TypeVar
@@ -15,23 +15,23 @@ from fedcos_jax.types import Array
 IntArray = TypeVar("IntArray", Array, np.ndarray)
 
 _MIXING_ROUNDS = 8
-"""Rounds of the Feistel network; with 8 all 120 orders of five rows come out equally often (a test counts them)."""
+"""Rounds of the Feistel network. With 8, all 120 orders of five rows come out equally often. A test counts them."""
 
 
 def permuted(key: Array, n: Array | int, positions: Array) -> Array:
     """The elements at the given positions of a random permutation of 0..n-1 that the key determines.
 
-    A Feistel network on the grid that just covers n: each round shifts the row by a hash of the column, then
-    the column by a hash of the row. Values that land outside n are sent through again, which happens to fewer
-    than one in sqrt(n) and keeps the whole a bijection.
+    This is a Feistel network on the grid that just covers n. Each round shifts the row by a hash of the column, then
+    the column by a hash of the row. Values that land outside n go through the network again. That happens to fewer than
+    one value in sqrt(n), and the whole stays a bijection.
 
     Args:
         key: a JAX random key.
-        n: size of the permuted range, below 2³¹; may be traced.
+        n: size of the permuted range, below 2³¹. It may be traced.
         positions: integers in [0, n), any shape.
 
     Returns:
-        int32, the shape of positions.
+        int32, in the shape of positions.
     """
     size = jnp.maximum(jnp.asarray(n, jnp.uint32), 1)
     rows = jnp.ceil(jnp.sqrt(size.astype(jnp.float32))).astype(jnp.uint32)
@@ -64,38 +64,38 @@ def _shift(value: Array, modulus: Array, seed: Array) -> Array:
 
 
 def _hash(x: Array) -> Array:
-    """A 32-bit integer mixer (xor-shift and multiply; every input bit flips about half of the output)."""
+    """A 32-bit integer mixer of xor-shifts and products. Every input bit flips about half of the output bits."""
     x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
     x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
     return x ^ (x >> 16)
 
 
 def cohort(key: Array, population: int, size: int) -> Array:
-    """The clients of a round, [size]: everyone in order, or a uniform draw without replacement."""
+    """The clients of a round, [size]: all clients in order, or a uniform draw without replacement."""
     if size == population:
         return jnp.arange(population, dtype=jnp.int32)
     return permuted(key, population, jnp.arange(size, dtype=jnp.int32))
 
 
 def steps_per_epoch(rows: IntArray, batch_size: int) -> IntArray:
-    """Mini-batches in one pass over so many rows, the short last one included."""
+    """Mini-batches in one pass over `rows` rows, including a short last one."""
     return -(-rows // batch_size)
 
 
 def epoch_batch(key: Array, rows: Array, step: Array, batch_size: int) -> tuple[Array, Array]:
-    """The mini-batch a client sees at its step-th local step, counted over the whole run.
+    """The mini-batch that a client sees at a local step. Steps are counted over the whole run.
 
-    Every epoch is a fresh permutation of the client's rows, each row once; the last batch of an epoch is
-    short if the batch size does not divide the rows.
+    Every epoch is a fresh permutation of the client's rows. The last batch of an epoch is short if the batch size does
+    not divide the number of rows.
 
     Args:
-        key: the client's own key for data order.
-        rows: how many rows the client owns; may be traced.
-        step: steps the client has done before.
-        batch_size: static.
+        key: the client's own key for its data order.
+        rows: number of rows that the client owns. It may be traced.
+        step: number of local steps that the client has done before.
+        batch_size: rows per batch. It is static.
 
     Returns:
-        Positions among the client's rows [batch_size], and the mask [batch_size] of those that are real.
+        Positions among the client's rows [batch_size], and a mask [batch_size], True where a position is real.
     """
     epoch, step_in_epoch = jnp.divmod(step, steps_per_epoch(rows, batch_size))
     positions = step_in_epoch * batch_size + jnp.arange(batch_size, dtype=jnp.int32)

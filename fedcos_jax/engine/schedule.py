@@ -1,4 +1,4 @@
-"""How long a run is, how it is divided and where it computes: everything about it that is static."""
+"""The static choices of a run: how long it is, how it is divided and where it computes."""
 
 import dataclasses
 from numbers import Integral
@@ -37,19 +37,19 @@ class Shapes(NamedTuple):
     def num_steps(self, sizes: Array) -> Array:
         """Local steps of clients that own `sizes` rows, [cohort]."""
         if self.local_epochs is None:
-            # With a constant 1, XLA would unroll the loop over steps and then copy all memories for every client.
+            # With a constant 1, XLA would unroll the loop over steps and copy all client memories for every client.
             return jnp.where(sizes > 0, jnp.int32(self.local_steps), 0)
         return self.local_epochs * sampling.steps_per_epoch(sizes, self.batch_size)
 
     @property
     def wave(self) -> int:
-        """Clients that all devices together train between two exchanges of memories."""
+        """Clients that all devices together train between two exchanges of client memories."""
         share = -(-self.cohort // self.placement.count)
         return self.placement.count * min(self.chunk * -(-_WAVE // self.chunk), share)
 
     @property
     def room(self) -> int:
-        """Clients of a wave that a device has room for. If clients are unequal, a device may get more than another."""
+        """Clients per wave that a device has room for. If clients are unequal, devices may get unequal numbers."""
         share = self.wave // self.placement.count
         return share if self.local_epochs is None else min(2 * share, self.wave)
 
@@ -66,8 +66,8 @@ class Schedule:
         cohort: clients per round, drawn without replacement. None for all.
         eval_every: rounds between evaluations. The last round is always evaluated.
         eval_batch: test rows evaluated at once.
-        chunk: clients trained at once on a device. None for all of its share, or on a CPU for what suits the model.
-            Results do not depend on it.
+        chunk: clients that a device trains at once. None for its whole share, or on a CPU for a number that suits the
+            model. Results do not depend on it.
         placement: the devices that share a round. None for all. Results do not depend on it.
     """
 
@@ -95,7 +95,7 @@ class Schedule:
         require(cohort <= population, f"{cohort} clients per round are more than the {population} there are")
         if data.cohorts is not None:
             rounds, size = data.cohorts.shape
-            require(cohort == size, f"the schedule has {cohort} clients per round, the cohorts given {size}")
+            require(cohort == size, f"the schedule has {cohort} clients per round, the given cohorts {size}")
             require(self.rounds <= rounds, f"the schedule has {self.rounds} rounds, but cohorts are given for {rounds}")
         placement = (self.placement or devices.available()).first(cohort)
         share = -(-cohort // placement.count)
@@ -112,13 +112,13 @@ class Schedule:
 
 
 def _suited_chunk(model: Model) -> int | None:
-    """On a CPU, as many clients as a core's cache has room for. Elsewhere None: all of them."""
+    """On a CPU, the number of clients that a core's cache has room for. Elsewhere None, for all of them."""
     if jax.default_backend() != "cpu":
         return None
     return model.cpu_chunk or max(1, _CACHED_PARAMETERS // num_parameters(model))
 
 
 def fraction_of(population: int, fraction: float) -> int:
-    """The cohort size of a participation fraction, at least one client."""
+    """The cohort size for a fraction of the population, at least one client."""
     require(0 < fraction <= 1, f"the fraction of clients per round must lie in (0, 1], got {fraction:g}")
     return max(1, round(fraction * population))

@@ -1,6 +1,6 @@
-"""A run kept on disk as it goes on, so that a killed run goes on where it was instead of starting again.
+"""Checkpoints of a run on disk, so that a killed run can go on from the last one instead of starting again.
 
-Import this module only where a run is kept: Orbax takes half a second to load.
+Import this module only where a run is kept, because Orbax takes half a second to load.
 """
 
 import time
@@ -27,10 +27,10 @@ class Checkpoints:
     """The latest state of one run, in a folder of its own. The folder is made when there is something to keep.
 
     Attributes:
-        folder: of the run.
-        identity: of the run, ready for JSON. A folder of another run is an error.
+        folder: the folder of the run.
+        identity: the settings that identify the run, ready for JSON. A folder of another run is an error.
         every: least seconds between checkpoints.
-        keep_end: whether to keep the end of the run too, so that it can go on to more rounds.
+        keep_end: whether to keep the final state too, so that the run can go on to more rounds.
         seconds: how long the run has taken so far, over all its processes.
     """
 
@@ -40,7 +40,7 @@ class Checkpoints:
         self.seconds = 0.0
 
     def run(self, key: Array, experiment: Experiment, callbacks: Sequence[Callback] = ()) -> History:
-        """`run` from what the folder holds, kept there on the way. Callbacks are first told what it holds."""
+        """`run` from the state in the folder, with checkpoints on the way. Callbacks first get the stored rounds."""
         rounds = experiment.schedule.rounds
         about = self.about(rounds)
         state, before = None, None
@@ -87,7 +87,7 @@ class Checkpoints:
         return about | {"rounds": completed}
 
     def _read(self, key: Array, experiment: Experiment, count: int) -> tuple[RoundState, History]:
-        """The state as a run on `count` devices left it, on these devices if there are as many, else on one."""
+        """What a run on `count` devices stored. The state is on our devices if they are as many, else on one."""
         federation = experiment.federation
         like = jax.eval_shape(lambda: init_state(key, federation))
         rows = -(-federation.data.num_clients // count) * count
@@ -113,7 +113,7 @@ class Checkpoints:
             manager.save(int(state.round), args=parts)
 
     def _manager(self) -> ocp.CheckpointManager:
-        # The next tick overwrites the state's buffers, so nothing may be left to write by then.
+        # The next tick reuses the state's buffers, so the checkpoint must be written by then.
         options = ocp.CheckpointManagerOptions(max_to_keep=1, enable_async_checkpointing=False)
         return ocp.CheckpointManager(self.folder.absolute(), options=options)
 

@@ -1,4 +1,4 @@
-"""What a run will need, before it is run: parameters, memory and time, from its own compiled program."""
+"""What a run will need: its parameters, memory and time, estimated from its own compiled program."""
 
 import dataclasses
 import time
@@ -14,7 +14,7 @@ from fedcos_jax.models import num_parameters
 from fedcos_jax.runs.prepare import Prepared
 
 TIMED_SECONDS = 4.0
-"""About how long a timed part of a round may take. Longer rounds are timed by a few of their steps."""
+"""A round that takes longer than this is timed by a few of its steps."""
 
 
 class Estimate(NamedTuple):
@@ -23,16 +23,16 @@ class Estimate(NamedTuple):
     parameters: int
     dataset_bytes: int
     program_bytes: int | None
-    """Of the compiled round and its arguments, the dataset included, on each device. None if the device cannot tell."""
+    """Memory of the compiled round and its arguments, with the dataset, on each device. None if it is not known."""
     devices: int
     compile_seconds: float
     round_seconds: float
-    """Of one round with an evaluation."""
+    """Time of one round with an evaluation."""
     rounds: int
 
     @property
     def seconds(self) -> float:
-        """Of the whole run with an evaluation after every round."""
+        """Time of the whole run with an evaluation after every round."""
         return self.compile_seconds + self.rounds * self.round_seconds
 
     def lines(self) -> list[str]:
@@ -51,10 +51,11 @@ class Estimate(NamedTuple):
 
 
 def estimate(prepared: Prepared) -> Estimate:
-    """Compiles a round and times a part of it. Nothing of it is kept."""
+    """Compiles a round and times a part of it. What it trains is not kept."""
     experiment = prepared.experiment
     shapes, data = experiment.federation.shapes, experiment.data
-    # Before the whole round, so that the states of the two, with all clients' memories, are not there together.
+    # One step is timed before the whole round is compiled. Their states, which have all client memories, are then never
+    # in memory together.
     one_step = _seconds_of_steps(experiment, 1)
     started = time.perf_counter()
     program, arguments = compile_segment(jax.random.key(0), experiment)
@@ -78,7 +79,7 @@ def estimate(prepared: Prepared) -> Estimate:
 
 
 def _line(experiment: Experiment, one_step: float, steps: float) -> float:
-    """Seconds of a long round, by the line through those of one step and of a few."""
+    """Seconds of a long round, from the straight line through the times of one step and of a few steps."""
     few = max(2, int(TIMED_SECONDS / one_step))
     per_step = (_seconds_of_steps(experiment, few) - one_step) / (few - 1)
     return one_step + (steps - 1) * max(per_step, 0)
@@ -90,7 +91,7 @@ def _seconds_of_steps(experiment: Experiment, steps: int) -> float:
 
 
 def _seconds(program: jax.stages.Compiled, arguments: tuple) -> float:
-    """Seconds of one round with an evaluation: the quicker of two, because the first one warms up."""
+    """Seconds of one round with an evaluation. It is the quicker of two, because the first one warms up."""
     (state, federation, *_), times = arguments, []
     for round in range(2):
         started = time.perf_counter()

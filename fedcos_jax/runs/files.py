@@ -1,4 +1,4 @@
-"""Results on disk: one JSON file a run, whole or not there."""
+"""Results on disk: one JSON file per run, which is either complete or absent."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from fedcos_jax.errors import InputError, require
 
 
 def write(path: Path, result: dict[str, Any]) -> None:
-    """Writes a result, lists of numbers on one line each; the file appears only when it is complete."""
+    """Writes a result, with each list of numbers on one line. The file appears only when it is complete."""
     fields = [f"  {json.dumps(name)}: {_layout(value)}" for name, value in result.items()]
     write_text(path, "{\n" + ",\n".join(fields) + "\n}\n")
 
@@ -23,15 +23,15 @@ def _layout(value: Any) -> str:
 
 
 def require_writable(path: Path) -> None:
-    """Raises InputError if `write` could not write the file; makes nothing yet."""
+    """Raises InputError if `write` could not write the file. Nothing is made yet."""
     require(not path.is_dir(), f"cannot write {path}: it is a folder")
     require_folder(path.parent, f"cannot write {path}")
 
 
 def require_folder(folder: Path, failure: str) -> None:
-    """Raises InputError, beginning with the failure, if nothing could be written in the folder; makes nothing yet."""
+    """Raises InputError, beginning with `failure`, if the folder could not be written to. Nothing is made yet."""
     nearest = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
-    require(nearest.is_dir() and os.access(nearest, os.W_OK), f"{failure}: no folder for it in {nearest}")
+    require(nearest.is_dir() and os.access(nearest, os.W_OK), f"{failure}: {nearest} is not a writable folder")
 
 
 def write_text(path: Path, text: str) -> None:
@@ -40,7 +40,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Like `write_text`."""
+    """`write_text` for bytes."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -1,4 +1,4 @@
-"""The log of a run, written as the run goes on: a CSV file, and TensorBoard's event files where they are wanted."""
+"""The log of a run, written while it runs: a CSV file, and TensorBoard's event files if they are wanted."""
 
 import csv
 import importlib.util
@@ -18,7 +18,7 @@ from fedcos_jax.runs.result import EVALUATED, numbers
 
 CSV_FILE, CONFIG_FILE = "history.csv", "config.toml"
 OF_THE_DATA = ("data_dir", "source")
-"""What the stored config has besides the run's own fields."""
+"""The keys that the stored config has besides the fields of `Config`."""
 COLUMNS = ("round", *EVALUATED, *RoundInfo._fields)
 INSTALL_TENSORBOARD = "pip install tensorboardX"
 
@@ -34,8 +34,8 @@ def open_log(folder: Path, config: str, tensorboard: bool | None = None, *, anew
 
     Args:
         folder: made if it is missing. It must not hold the log of another run.
-        config: of the run, as TOML, stored beside the history.
-        tensorboard: whether to write event files too, which needs tensorboardX. None: if it is installed.
+        config: the config of the run as TOML, which is stored beside the history.
+        tensorboard: whether to write event files too, which needs tensorboardX. None to do so if it is installed.
         anew: whether to write the log of a resumed run again from its start.
     """
     installed = has_tensorboard()
@@ -103,7 +103,7 @@ def _csv_log(path: Path):
 def _event_log(folder: Path, anew: bool):
     from tensorboardX import SummaryWriter
 
-    # TensorBoard then forgets what earlier files have.
+    # With purge_step=0, TensorBoard ignores the values in earlier files.
     with SummaryWriter(str(folder), purge_step=0 if anew else None) as events:
 
         def write(rows: list[dict[str, Any]]) -> None:

@@ -1,6 +1,6 @@
 """Settings declared once, as the fields of a dataclass: the flags of a command and the keys of its config file.
 
-A flag and a key of the file are the same text and are read by the same reader; what is not given stays at its default.
+A flag and a key of the file have the same name and the same reader. A setting that is not given keeps its default.
 """
 
 import dataclasses
@@ -46,7 +46,7 @@ def from_text(kind: type, texts: dict[str, str]) -> dict[str, Any]:
 
 
 def read(text: str, wanted: type, name: str, optional: bool = False) -> Any:
-    """A text as a str, int, float or bool; an optional one may be `none`."""
+    """A text as a str, int, float or bool. If it is optional, it may be `none`."""
     if optional and text.lower() == "none":
         return None
     if wanted is str:
@@ -75,7 +75,7 @@ def _optional(field: dataclasses.Field) -> bool:
 
 
 def read_file(path: Path, allowed: Iterable[str]) -> dict[str, str]:
-    """The settings of a TOML file as text; every key must be one of those allowed."""
+    """The settings of a TOML file as text. Every key must be one of those allowed."""
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -88,7 +88,7 @@ def read_file(path: Path, allowed: Iterable[str]) -> dict[str, str]:
 
 
 def to_toml(values: dict[str, Any]) -> str:
-    """Settings as TOML, a line each; None is left out, as TOML has no word for it."""
+    """Settings as TOML, one per line. None is left out, because TOML has no word for it."""
     # A number and a JSON string are written alike in JSON and TOML, except for the delete character.
     given = {name: value for name, value in values.items() if value is not None}
     lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in given.items()]
@@ -96,7 +96,7 @@ def to_toml(values: dict[str, Any]) -> str:
 
 
 def differences(stored: dict[str, Any], wanted: dict[str, Any]) -> str:
-    """In words, the settings that were stored with another value than is wanted; empty if there are none."""
+    """The settings whose stored value differs from the wanted one, in words. Empty if there are none."""
     return ", ".join(
         f"{name} {stored[name]} instead of {value}"
         for name, value in wanted.items()

@@ -3,12 +3,12 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from problems import SOFTMAX_REGRESSION, gaussian_data, small_experiment
 
 from fedcos_jax import client_sgd, fedprox, scaffold
 from fedcos_jax.engine.client import LocalTask, train_client
 from fedcos_jax.engine.sampling import epoch_batch
 from fedcos_jax.types import LocalContext
+from tests.problems import SOFTMAX_REGRESSION, gaussian_data, small_experiment
 
 KEY = jax.random.key(2)
 

@@ -5,11 +5,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from problems import small_experiment
 
 from fedcos_jax import devices, scaffold
 from fedcos_jax.engine.cohort import Clients, train_cohort
 from fedcos_jax.engine.rounds import init_state
+from tests.problems import small_experiment
 
 IDS = [3, 0, 2]
 WEIGHTS = [0.5, 0.2, 0.3]

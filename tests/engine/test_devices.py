@@ -6,12 +6,12 @@ import os
 import chex
 import jax
 import pytest
-from problems import small_experiment
 
 from fedcos_jax import devices, run, scaffold
 from fedcos_jax.engine.loop import compile_segment, initial_state
 from fedcos_jax.errors import InputError
 from fedcos_jax.labels import parse
+from tests.problems import small_experiment
 
 KEY = jax.random.key(7)
 CASES = {

@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from problems import gaussian_data, small_experiment
 
 from fedcos_jax import Model, devices
 from fedcos_jax.engine.evaluation import evaluate
 from fedcos_jax.types import Examples
+from tests.problems import gaussian_data, small_experiment
 
 OUTPUTS_ARE_INPUTS = Model(init=lambda key: jnp.zeros(1), apply=lambda params, x, key: x)
 

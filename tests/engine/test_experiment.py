@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from problems import small_experiment
 
 from fedcos_jax import fedavg, fedcos, fedprox
 from fedcos_jax.engine.experiment import as_arrays
 from fedcos_jax.errors import InputError
+from tests.problems import small_experiment
 
 
 def test_a_replaced_part_is_checked_anew():

@@ -4,12 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from problems import gaussian_data, small_experiment
 
 from fedcos_jax import Model, client_sgd, devices, fedcos, feddyn, run, scaffold
 from fedcos_jax.engine import sampling
 from fedcos_jax.engine.loop import compile_segment
 from fedcos_jax.engine.rounds import init_state, one_round
+from tests.problems import gaussian_data, small_experiment
 
 KEY = jax.random.key(7)
 SIZES = (4, 7, 6, 9, 5)

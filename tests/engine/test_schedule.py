@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from problems import SOFTMAX_REGRESSION, gaussian_data
 
 from fedcos_jax import Schedule, devices
 from fedcos_jax.engine.schedule import fraction_of
 from fedcos_jax.errors import InputError
+from tests.problems import SOFTMAX_REGRESSION, gaussian_data
 
 SIZES = (4, 7, 6, 9, 5)
 
@@ -42,7 +42,7 @@ def test_bad_schedules(changes, message):
     ("changes", "message"),
     [
         ({"rounds": 8}, "the schedule has 8 rounds, but cohorts are given for 7"),
-        ({"cohort": 3}, "the schedule has 3 clients per round, the cohorts given 4"),
+        ({"cohort": 3}, "the schedule has 3 clients per round, the given cohorts 4"),
     ],
 )
 def test_schedules_that_do_not_fit_the_cohorts(changes, message):

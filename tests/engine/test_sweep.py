@@ -4,12 +4,12 @@ import chex
 import jax
 import numpy as np
 import pytest
-from problems import SOFTMAX_REGRESSION, gaussian_data, small_experiment
 
 from fedcos_jax import Schedule, client_sgd, devices, fedavg, fedcos, run
 from fedcos_jax.engine.sweep import Trial, compiled_programs, fitting_batch, grid, sweep
 from fedcos_jax.errors import InputError
 from fedcos_jax.labels import parse
+from tests.problems import SOFTMAX_REGRESSION, gaussian_data, small_experiment
 
 SCHEDULE = Schedule(rounds=3, local_steps=3, batch_size=3, eval_every=2)
 ALONE = Schedule(rounds=3, local_steps=3, batch_size=3, eval_every=2, placement=devices.available(1))

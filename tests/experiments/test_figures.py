@@ -2,7 +2,6 @@
 
 import re
 
-import fabricated
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,6 +15,7 @@ from experiments.tables import table2
 from fedcos_jax import parse
 from fedcos_jax.data import DATASETS
 from fedcos_jax.models import MODELS
+from tests.experiments import fabricated
 
 
 @pytest.mark.parametrize("profile", PROFILES)

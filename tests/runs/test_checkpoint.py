@@ -5,13 +5,13 @@ import dataclasses
 import chex
 import jax
 import pytest
-from problems import small_experiment
 
 from fedcos_jax import Schedule, devices, run
 from fedcos_jax.errors import InputError
 from fedcos_jax.labels import parse
 from fedcos_jax.runs.checkpoint import Checkpoints
 from fedcos_jax.runs.config import Config
+from tests.problems import small_experiment
 
 KEY = jax.random.key(7)
 SCHEDULE = Schedule(rounds=5, local_steps=3, batch_size=3, cohort=4, eval_every=2)

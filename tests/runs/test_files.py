@@ -35,7 +35,7 @@ def test_places_that_cannot_be_written_to(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="it is a folder"):
         files.require_writable(tmp_path)
-    with pytest.raises(InputError, match="no folder for it in"):
+    with pytest.raises(InputError, match="is not a writable folder"):
         files.require_writable(tmp_path / "file" / "result.json")
     files.require_writable(tmp_path / "a" / "b" / "result.json")
     assert [one.name for one in tmp_path.iterdir()] == ["file"]

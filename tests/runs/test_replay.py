@@ -106,7 +106,7 @@ def test_initial_parameters_have_pytorchs_range():
             assert float(abs(values).max()) <= fan_in**-0.5
             assert float(values.std()) == pytest.approx((3 * fan_in) ** -0.5, rel=0.3)
     assert not np.array_equal(params["Dense_0"]["kernel"], replay.started(model, 5).init(None)["Dense_0"]["kernel"])
-    with pytest.raises(InputError, match="models of convolutions and dense layers, not one with Embed_0"):
+    with pytest.raises(InputError, match="model of convolutions and dense layers, not one with Embed_0"):
         replay.started(models.build("lstm", (80,), 80), 111)
 
 

@@ -1,11 +1,10 @@
 """Claims and rules: verdicts from numbers."""
 
-import fabricated
-
 from experiments.pages.report import rules
 from experiments.pages.report.claims import CLAIMS, Claim, judge
 from experiments.pages.report.page import judged
 from experiments.tables import table1, table2, table4, table5
+from tests.experiments import fabricated
 
 
 def test_nothing_run_nothing_claimed(tmp_path):

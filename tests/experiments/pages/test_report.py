@@ -5,13 +5,13 @@ import re
 import shutil
 import subprocess
 
-import fabricated
 import pytest
 
 from experiments import reproduce
 from experiments.pages.report.page import judged
 from experiments.tables import table1, table2, table4, table5
 from fedcos_jax.runs import files
+from tests.experiments import fabricated
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 
