@@ -184,7 +184,7 @@ def assert_trees_close(a, b, tolerance=1e-6):
 
 @pytest.mark.parametrize("label", LABELS)
 def test_history_is_finite(label):
-    _, history = run(KEY, small_experiment(parse(label).build(), PARTIAL))
+    _, history = run(KEY, small_experiment(parse(label).build(), SCHEDULE))
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(history))
     assert history.rounds.global_move.min() > 0
 
@@ -192,7 +192,7 @@ def test_history_is_finite(label):
 @pytest.mark.parametrize("label", LABELS)
 def test_compiled_equals_eager(label):
     method = parse(label).build()
-    schedule = dataclasses.replace(SCHEDULE, rounds=2, local_steps=2)
+    schedule = dataclasses.replace(SCHEDULE, rounds=2)
     federation = small_experiment(method, schedule).federation
     with jax.disable_jit():
         state = init_state(KEY, federation)

@@ -18,7 +18,7 @@ from fedcos_jax.cli import main as fedcos
 from fedcos_jax.runs import log
 
 # The same shapes and structure everywhere here, so that they share compiled programs.
-SHORT = ["run", "--quiet", "--rounds", "3", "--local-steps", "3", "--eval-every", "2"]
+SHORT = ["run", "--quiet", "--rounds", "3", "--eval-every", "2", "--devices", "1", "--local-steps", "3"]
 FLAGS = ["--method", "fedopt", "--server-lr", "1.2", "--momentum", "0.5", "--seed", "3"]
 
 
