@@ -13,23 +13,22 @@ from typing import Any, NamedTuple
 import jax
 from jax.tree_util import Partial
 
-from fedcos_jax import aggregation, methods
+from fedcos_jax import aggregation, methods, penalties
 from fedcos_jax.errors import InputError, require, require_known
 from fedcos_jax.types import FederatedMethod
 
 
 class Options(NamedTuple):
-    """The points in which the paper and its authors' code differ. The defaults are the paper's."""
+    """The points in which the paper and its authors' code differ. The defaults are the paper's, except for epsilon."""
 
     half_proximal: bool = False
     damped_momentum: bool = False
-    epsilon: float = 0.0
+    epsilon: float = penalties.EPSILON
     before_server: bool = False
     uniform_weights: bool = False
 
 
-PAPER = Options()
-"""The options of the paper."""
+DEFAULTS = Options()
 
 
 class Parameter(NamedTuple):
@@ -214,14 +213,14 @@ class MethodSpec(NamedTuple):
             spec = MethodSpec(base, tuple(wrappers))
         return spec
 
-    def build(self, options: Options = PAPER) -> FederatedMethod:
+    def build(self, options: Options = DEFAULTS) -> FederatedMethod:
         """The method itself."""
         method = METHODS[self.base.name].build(options, **self.base.parameters)
         for term in self.wrappers:
             method = WRAPPERS[term.name].build(method, options, **term.parameters)
         return _weighted(method, options)
 
-    def in_paper_form(self, options: Options = PAPER) -> FederatedMethod:
+    def in_paper_form(self, options: Options = DEFAULTS) -> FederatedMethod:
         """The method in the structure that all methods of the paper's tables share. Other methods keep their own."""
         shares = self.base.name in _IN_PAPER and all(wrapper.name == "fedcos" for wrapper in self.wrappers)
         if not shares:

@@ -65,13 +65,13 @@ def feddyn(strength: Scalar) -> FederatedMethod:
     return FederatedMethod(penalties.dynamic(strength), aggregation.uniform, optimizers.server_dynamic())
 
 
-def fedcos(strength: Scalar, *, epsilon: Scalar = 0.0, before_server: bool = False) -> FederatedMethod:
+def fedcos(strength: Scalar, *, epsilon: Scalar = penalties.EPSILON, before_server: bool = False) -> FederatedMethod:
     """FedCos (Zhang et al. 2022): clients move along the last global move. Options are as in `penalties.cosine`."""
     return with_fedcos(fedavg(), strength, epsilon=epsilon, before_server=before_server)
 
 
 def with_fedcos(
-    method: FederatedMethod, strength: Scalar, *, epsilon: Scalar = 0.0, before_server: bool = False
+    method: FederatedMethod, strength: Scalar, *, epsilon: Scalar = penalties.EPSILON, before_server: bool = False
 ) -> FederatedMethod:
     """Adds FedCos to any method. Options are as in `penalties.cosine`."""
     cosine = penalties.cosine(strength, epsilon=epsilon, before_server=before_server)
@@ -86,7 +86,7 @@ def paper_form(
     cos_strength: Scalar = 0.0,
     half_proximal: bool = False,
     damped_momentum: bool = False,
-    epsilon: Scalar = 0.0,
+    epsilon: Scalar = penalties.EPSILON,
     before_server: bool = False,
 ) -> FederatedMethod:
     """Any method of the paper's tables, in one structure that they all share, so that only numbers differ.

@@ -13,6 +13,9 @@ from fedcos_jax import tree
 from fedcos_jax.errors import require_at_least
 from fedcos_jax.types import Array, LocalContext, LocalMove, Memory, Params, Penalty, Scalar, ServerMove, no_memory
 
+EPSILON = 1e-4
+"""The default ε of `cosine`, which is the one of the authors' code."""
+
 
 def of_client(value: Scalar, client: Array) -> Array:
     """The client's entry of a hyper-parameter, a scalar or an array [clients]. It is NaN if the array is too short."""
@@ -49,15 +52,16 @@ class Direction(NamedTuple):
     length: Array
 
 
-def cosine(strength: Scalar, *, epsilon: Scalar = 0.0, before_server: bool = False) -> Penalty:
+def cosine(strength: Scalar, *, epsilon: Scalar = EPSILON, before_server: bool = False) -> Penalty:
     """FedCos: μ (1 - cos θ), where θ is the angle between x - x̂ and the last global move d.
 
     cos θ = <x - x̂, d> / sqrt(‖x - x̂‖² ‖d‖² + ε), or 1 where this is undefined.
 
     Args:
         strength: μ.
-        epsilon: ε. The paper has 0. The authors' code has 1e-4, which gives the gradient -μ d/sqrt(ε) at x = x̂,
-            where the paper's gradient is 0. Neither form has a penalty while d = 0.
+        epsilon: ε. The authors' code has 1e-4, which gives the gradient -μ d/sqrt(ε) at x = x̂. No other gradient of
+            the term is much longer. 0 is the paper's formula to the letter. Its gradient is 0 at x = x̂ but has no bound
+            near it, so that long runs can fall apart. Neither form has a penalty while d = 0.
         before_server: take d as the aggregated local moves, before the server optimizer, as the authors' code does.
             The paper takes the move of the global model. The two agree for plain averaging, have the same direction
             under a server learning rate, and differ under server momentum.

@@ -3,7 +3,7 @@
 The "rows" of a client are its own number, and the "model" is a point in the plane.
 
 Example:
-    >>> path = toy.trajectory(toy.TWO_CLIENTS, fc.fedcos(0.5))
+    >>> path = toy.trajectory(toy.TWO_CLIENTS, fc.fedcos(0.5, epsilon=0))
     >>> np.linalg.norm(path - toy.TWO_CLIENTS.optimum(), axis=1).min()
 """
 
@@ -68,7 +68,7 @@ def trajectory(
 
     Args:
         problem: e.g. TWO_CLIENTS.
-        method: e.g. `fc.fedcos(0.5)`.
+        method: e.g. `fc.fedcos(0.5, epsilon=0)`.
         rounds: rounds of aggregation.
         steps: local steps of each client per round.
         learning_rate: of the clients.

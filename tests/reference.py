@@ -11,7 +11,7 @@ class Reference:
 
     prox: float | np.ndarray = 0.0
     cos: float | np.ndarray = 0.0
-    epsilon: float = 0.0
+    epsilon: float = 1e-4
     before_server: bool = False
     server_lr: float = 1.0
     server_momentum: float | None = None

@@ -60,7 +60,7 @@ PAPER_LABELS = [label for label in REFERENCES if not label.startswith(BEYOND_THE
 OPTION_REFERENCES = [
     ("FedProx(0.1)", Options(half_proximal=True), Reference(prox=0.05)),
     ("FedAvgM(0.5)", Options(damped_momentum=True), Reference(server_momentum=0.5, damped=True)),
-    ("FedCos(0.3)", Options(epsilon=1e-4), Reference(cos=0.3, epsilon=1e-4)),
+    ("FedCos(0.3)", Options(epsilon=0), Reference(cos=0.3, epsilon=0)),
     ("FedAvg", Options(uniform_weights=True), Reference(uniform=True)),
     (
         "FedAvgM(0.5)+FedCos(0.3)",

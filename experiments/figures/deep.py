@@ -13,7 +13,7 @@ from experiments.figures.curves import accuracy_figure
 from experiments.tables.table1 import SETTINGS
 from fedcos_jax.runs.config import Config
 
-SCENE = Config(dataset="cifar10", model="resnet18", clients=5, lr=0.1)
+SCENE = Config(dataset="cifar10", model="resnet18", clients=5, lr=0.1, epsilon=0.0)
 
 TABLE = Table(
     name="deep",

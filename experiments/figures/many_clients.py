@@ -51,7 +51,7 @@ def _table(
 CIFAR10 = _table(
     "cifar10",
     "CIFAR10, CNN",
-    Config(dataset="cifar10", model="cnn", clients=20),
+    Config(dataset="cifar10", model="cnn", clients=20, epsilon=0.0),
     "digits(16)",
     100,
     {"FedAvg": 50.63, "FedCos(0.01)": 55.12, "FedCos(0.02)": 57.14},
@@ -60,7 +60,7 @@ CIFAR10 = _table(
 FMNIST = _table(
     "fmnist",
     "FMNIST, MLP",
-    Config(dataset="fashion_mnist", model="mlp", clients=20),
+    Config(dataset="fashion_mnist", model="mlp", clients=20, epsilon=0.0),
     "digits",
     118,
     {"FedAvg": 81.52, "FedCos(0.01)": 84.55, "FedCos(0.02)": 85.36},

@@ -14,7 +14,7 @@ from experiments.figures.curves import accuracy_figure
 from experiments.tables.table1 import SETTINGS
 from fedcos_jax.runs.config import Config
 
-SCENE = Config(dataset="cifar10", model="lenet", clients=5)
+SCENE = Config(dataset="cifar10", model="lenet", clients=5, epsilon=0.0)
 
 TABLE = Table(
     name="server_rates",

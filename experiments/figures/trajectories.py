@@ -18,7 +18,7 @@ from matplotlib.colors import to_rgba
 from experiments.figures.curves import LINES
 from experiments.figures.figure import INK, Figure, Panel
 from fedcos_jax import toy
-from fedcos_jax.labels import parse
+from fedcos_jax.labels import Options, parse
 
 METHODS = ("FedAvg", "FedProx(0.1)", "FedCos(0.5)")
 PROBLEMS = {2: toy.TWO_CLIENTS, 3: toy.THREE_CLIENTS}
@@ -28,7 +28,7 @@ COLOR = LINES["FedCos(0.02)"][0]
 @cache
 def path(clients: int, method: str) -> np.ndarray:
     """The global model after each round, [1 + rounds, 2]."""
-    return toy.trajectory(PROBLEMS[clients], parse(method).in_paper_form())
+    return toy.trajectory(PROBLEMS[clients], parse(method).in_paper_form(Options(epsilon=0.0)))
 
 
 def nearest(clients: int, method: str) -> float:

@@ -29,7 +29,7 @@ SETTINGS = {
     "mixed70": Setting("70% non-IID", {"partition": "mixed70"}),
     "iid": Setting("IID", {"partition": "iid"}),
 }
-SCENE = Config(dataset="cifar10", model="cnn", clients=5, damped_momentum=True)
+SCENE = Config(dataset="cifar10", model="cnn", clients=5, damped_momentum=True, epsilon=0.0)
 
 TABLE = Table(
     name="table1",

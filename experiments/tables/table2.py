@@ -13,7 +13,7 @@ from experiments.declare import Profile, Table
 from experiments.tables.table1 import METHODS, SETTINGS
 from fedcos_jax.runs.config import Config
 
-SCENE = Config(dataset="fashion_mnist", model="mlp", clients=7, damped_momentum=True)
+SCENE = Config(dataset="fashion_mnist", model="mlp", clients=7, damped_momentum=True, epsilon=0.0)
 
 TABLE = Table(
     name="table2",

@@ -13,7 +13,7 @@ from experiments.declare import Profile, Table
 from experiments.tables.table1 import SETTINGS
 from fedcos_jax.runs.config import Config
 
-SCENE = Config(dataset="cifar100", model="resnet18", clients=5, lr=0.1)
+SCENE = Config(dataset="cifar100", model="resnet18", clients=5, lr=0.1, epsilon=0.0)
 
 TABLE = Table(
     name="table3",

@@ -13,7 +13,7 @@ from dataclasses import replace
 from experiments.declare import Profile, Setting, Table
 from fedcos_jax.runs.config import Config
 
-SCENE = Config(partition="shards2", clients=100)
+SCENE = Config(partition="shards2", clients=100, epsilon=0.0)
 CIFAR10 = {"dataset": "cifar10", "model": "cnn"}
 # The caption says CNN, but the authors' command for FMNIST names the MLP.
 FMNIST = {"dataset": "fashion_mnist", "model": "mlp"}

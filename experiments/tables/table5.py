@@ -12,7 +12,9 @@ from dataclasses import replace
 from experiments.declare import Profile, Setting, Table
 from fedcos_jax.runs.config import Config
 
-SCENE = Config(dataset="shakespeare", model="lstm", partition="natural", clients=143, batch_size=10, lr=0.5)
+SCENE = Config(
+    dataset="shakespeare", model="lstm", partition="natural", clients=143, batch_size=10, lr=0.5, epsilon=0.0
+)
 
 TABLE = Table(
     name="table5",

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fedcos_jax import data, labels, models, optimizers
+from fedcos_jax import data, labels, models, optimizers, penalties
 from fedcos_jax.data import partition
 from fedcos_jax.data.partition import Ownership
 from fedcos_jax.engine import devices
@@ -76,7 +76,7 @@ class Config:
     half_proximal: bool = setting(False, "method", "FedProx with the ½ of its own paper", "shape")
     damped_momentum: bool = setting(False, "method", "FedAvgM as m ← βm + (1-β)Δ instead of m ← βm + Δ", "shape")
     epsilon: float = setting(
-        0.0, "method", "added under the root of the cosine penalty; the authors' code has 1e-4", "number"
+        penalties.EPSILON, "method", "added under the root of the cosine penalty; the paper's formula has 0", "number"
     )
     before_server: bool = setting(False, "method", "FedCos's direction from before the server optimizer", "shape")
     uniform_weights: bool = setting(
