@@ -17,7 +17,7 @@ CHOICE  = --profile $(PROFILE) --seeds $(SEEDS) $(if $(ONLY),--only $(call quote
           $(if $(AT_ONCE),--at-once $(AT_ONCE))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format reproduce-tables reproduce-figures report bench bench-scaling bench-compile bench-models bench-tpu bench-peers notebooks docs address check-tfds-builtin clean
+.PHONY: help setup test test-fast lint format reproduce-tables reproduce-figures report bench bench-scaling bench-compile bench-models bench-tpu bench-peers notebooks docs address check-tfds-builtin clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -31,7 +31,10 @@ $(READY): requirements.txt pyproject.toml
 	touch $(READY)
 
 test: $(READY) ## run all tests
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+test-fast: $(READY) ## run the tests that take little, for work in progress
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow"
 
 lint: $(READY) ## check style and types
 	$(BIN)/ruff format --check .

@@ -9,6 +9,9 @@ _CHEAP = (
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
 )
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_CHEAP}".strip()
+# Programs that one test process compiles are read by the others, and by the next run of the tests.
+os.environ["JAX_COMPILATION_CACHE_DIR"] = str(Path(__file__).parents[1] / ".pytest_cache" / "compiled")
+os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
 
 import jax  # noqa: E402
 import pytest  # noqa: E402
@@ -17,12 +20,37 @@ jax.config.update("jax_num_cpu_devices", 4)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
-# Programs that one test process compiles are read by the others, and by the next run of the tests.
-_COMPILED = Path(__file__).parents[1] / ".pytest_cache" / "compiled"
-jax.config.update("jax_compilation_cache_dir", str(_COMPILED))
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
-# The command must not choose another folder for them.
-os.environ["FEDCOS_COMPILATION_CACHE"] = "off"
+
+SLOW = (
+    "test_docs.py",
+    "test_notebooks.py",
+    "test_package.py",
+    "test_readme.py",
+    "test_toy.py",
+    "benchmarks/",
+    "cli/test_main.py",
+    "cli/test_run.py",
+    "cli/test_sweep.py",
+    "data/test_synthetic.py",
+    "engine/test_compilation.py",
+    "engine/test_devices.py",
+    "engine/test_rounds.py",
+    "engine/test_sweep.py",
+    "experiments/",
+    "models/test_registry.py",
+    "runs/test_checkpoint.py",
+    "runs/test_estimate.py",
+    "runs/test_execute.py",
+    "runs/test_replay.py",
+)
+"""The files and folders that `make test-fast` leaves out: they run whole commands or compile many programs."""
+
+
+def pytest_collection_modifyitems(items):
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).as_posix().startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)

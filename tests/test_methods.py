@@ -192,7 +192,7 @@ def test_history_is_finite(label):
 @pytest.mark.parametrize("label", LABELS)
 def test_compiled_equals_eager(label):
     method = parse(label).build()
-    schedule = dataclasses.replace(SCHEDULE, rounds=2)
+    schedule = dataclasses.replace(SCHEDULE, rounds=2, local_steps=2)
     federation = small_experiment(method, schedule).federation
     with jax.disable_jit():
         state = init_state(KEY, federation)
