@@ -6,9 +6,10 @@ The names here are enough for most uses: `import fedcos_jax as fc`.
 from fedcos_jax import aggregation, data, labels, methods, models, optimizers, penalties
 from fedcos_jax.data import Dataset, federate, from_arrays, load, partition
 from fedcos_jax.engine import devices
+from fedcos_jax.engine.callbacks import Report, patience, stop_at
 from fedcos_jax.engine.evaluation import Evaluation
 from fedcos_jax.engine.experiment import Experiment
-from fedcos_jax.engine.loop import History, Report, run, simulate, stop_at
+from fedcos_jax.engine.loop import History, run, simulate
 from fedcos_jax.engine.measures import RoundInfo
 from fedcos_jax.engine.schedule import Schedule
 from fedcos_jax.engine.sweep import Trial, grid, sweep
@@ -76,6 +77,7 @@ __all__ = [
     "optimizers",
     "parse",
     "partition",
+    "patience",
     "penalties",
     "run",
     "scaffold",

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedcos_jax.cli.flags import GROUP, InputOutput, add_settings, refuse_idle_options, resolve
-from fedcos_jax.cli.progress import progress_bar
-from fedcos_jax.engine.loop import Callback, stop_at
+from fedcos_jax.engine.callbacks import Callback, stop_at
+from fedcos_jax.engine.progress import progress_bar
 from fedcos_jax.errors import require
 from fedcos_jax.runs import files, settings
 from fedcos_jax.runs.config import Config

@@ -14,7 +14,7 @@ import numpy as np
 from fedcos_jax import data
 from fedcos_jax.cli import charts, flags
 from fedcos_jax.cli.flags import flag
-from fedcos_jax.cli.progress import runs_bar
+from fedcos_jax.engine.progress import runs_bar
 from fedcos_jax.engine.sweep import grid
 from fedcos_jax.errors import InputError, require, require_at_least
 from fedcos_jax.labels import FLAGS, parse, split_labels

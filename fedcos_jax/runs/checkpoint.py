@@ -12,10 +12,11 @@ import jax
 import orbax.checkpoint as ocp
 
 from fedcos_jax.engine import devices
+from fedcos_jax.engine.callbacks import Callback, Report, told
 from fedcos_jax.engine.devices import Placement
 from fedcos_jax.engine.evaluation import Evaluation
 from fedcos_jax.engine.experiment import Experiment
-from fedcos_jax.engine.loop import Callback, History, Recorder, Report, run
+from fedcos_jax.engine.loop import History, Recorder, run
 from fedcos_jax.engine.measures import RoundInfo
 from fedcos_jax.engine.rounds import STATE_SPECS, init_state
 from fedcos_jax.errors import InputError, require
@@ -40,17 +41,18 @@ class Checkpoints:
         self.seconds = 0.0
 
     def run(self, key: Array, experiment: Experiment, callbacks: Sequence[Callback] = ()) -> History:
-        """`run` from the state in the folder, with checkpoints on the way. Callbacks first get the stored rounds."""
+        """`run` from the state in the folder, with checkpoints on the way. Callbacks first get the stored rounds.
+
+        The run does not go on if it has all its rounds, or if a callback ends it at the last stored round.
+        """
         rounds = experiment.schedule.rounds
         about = self.about(rounds)
         state, before = None, None
         if about is not None:
             self.seconds = about["seconds"]
             state, before = self._read(key, experiment, about["devices"])
-            for report in _as_reports(state, before):
-                for callback in callbacks:
-                    callback(report)
-            if about["rounds"] == rounds:
+            stops = [told(report, callbacks) for report in _as_reports(state, before)]
+            if about["rounds"] == rounds or stops[-1]:
                 return before
         recorder = Recorder(before)
         started = time.monotonic() - self.seconds

@@ -9,8 +9,9 @@ import numpy as np
 
 from fedcos_jax import data, labels
 from fedcos_jax.data.partition import Ownership
+from fedcos_jax.engine.callbacks import Callback
 from fedcos_jax.engine.experiment import Experiment
-from fedcos_jax.engine.loop import Callback, History, run
+from fedcos_jax.engine.loop import History, run
 from fedcos_jax.engine.sweep import Trial, in_batches
 from fedcos_jax.runs.config import Config
 from fedcos_jax.runs.prepare import Prepared

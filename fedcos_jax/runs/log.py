@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fedcos_jax.engine.loop import Callback, Report
+from fedcos_jax.engine.callbacks import Callback, Report
 from fedcos_jax.engine.measures import RoundInfo
 from fedcos_jax.errors import InputError, require
 from fedcos_jax.runs import files, settings

@@ -5,8 +5,8 @@ import csv
 import numpy as np
 import pytest
 
+from fedcos_jax.engine.callbacks import Report
 from fedcos_jax.engine.evaluation import Evaluation
-from fedcos_jax.engine.loop import Report
 from fedcos_jax.engine.measures import RoundInfo
 from fedcos_jax.errors import InputError
 from fedcos_jax.runs import log, settings
