@@ -3,19 +3,23 @@
 import argparse
 import dataclasses
 import sys
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fedcos_jax.cli.colour import bold
 from fedcos_jax.cli.flags import GROUP, InputOutput, add_settings, refuse_idle_options, resolve
-from fedcos_jax.engine.callbacks import Callback, stop_at
-from fedcos_jax.engine.progress import progress_bar
-from fedcos_jax.errors import require
+from fedcos_jax.cli.imports import KEY, named
+from fedcos_jax.engine.callbacks import Callback, patience, stop_at
+from fedcos_jax.engine.progress import progress_bar, waiting
+from fedcos_jax.errors import is_installed, require
 from fedcos_jax.runs import files, settings
 from fedcos_jax.runs.config import Config
 from fedcos_jax.runs.estimate import estimate
 from fedcos_jax.runs.execute import execute
-from fedcos_jax.runs.log import CSV_FILE, INSTALL_TENSORBOARD, has_tensorboard, is_log_of, open_log
+from fedcos_jax.runs.log import is_log_of, log_to, open_log
+from fedcos_jax.runs.logs.mlflow import mlflow_run
+from fedcos_jax.runs.logs.wandb import wandb_run
 from fedcos_jax.runs.prepare import prepare
 
 if TYPE_CHECKING:
@@ -32,7 +36,10 @@ EXAMPLES = """examples:
   fedcos run --out result.json --log-dir log          write result.json and result.toml, and log/ during the run
   fedcos run --config result.toml --seed 1            the same run with another seed
   fedcos run --checkpoint-dir kept --rounds 500       if it is killed, the same command goes on where it was
-  fedcos run --rounds 500 --stop-at 95                end at 95% test accuracy"""
+  fedcos run --rounds 500 --target-accuracy 95        end at 95% test accuracy
+  fedcos run --rounds 500 --patience 20               end after 20 evaluations without a better accuracy
+  fedcos run --import my_methods.py --method "Mine(0.1)"
+                                                      a method that a file of your own registers"""
 
 
 def add_run(commands) -> None:
@@ -56,12 +63,17 @@ def run(options: argparse.Namespace) -> None:
     config, places = resolve(options)
     refuse_idle_options(options, config.method)
     require(not places.tensorboard or bool(places.log_dir), "--tensorboard needs --log-dir, where it writes")
+    ends = _ends(places)
     result_file, config_file = _outputs(places.out, options.config)
     prepared = prepare(config, places.data_dir, source=places.source)
     config = prepared.config
-    resolved = settings.to_toml(dataclasses.asdict(config) | {"data_dir": places.data_dir, "source": places.source})
+    beside = {"data_dir": places.data_dir, "source": places.source, KEY: named(options) or None}
+    resolved = settings.to_toml(dataclasses.asdict(config) | beside)
     if options.dry_run:
-        print(resolved, *estimate(prepared).lines(), sep="\n")
+        print(resolved, flush=True)
+        with waiting("estimating", shown=not places.quiet):
+            needs = estimate(prepared).lines()
+        print(*needs, sep="\n")
         return
     for path in (result_file, config_file):
         if path is not None:
@@ -69,35 +81,57 @@ def run(options: argparse.Namespace) -> None:
             files.require_writable(path)
     checkpoints = None if places.checkpoint_dir is None else _open_checkpoints(places, config)
     with ExitStack() as stack:
-        callbacks: list[Callback] = []
-        if places.log_dir is not None:
-            folder = Path(places.log_dir)
-            anew = checkpoints is not None and is_log_of(folder, config)
-            callbacks.append(stack.enter_context(open_log(folder, resolved, places.tensorboard, anew=anew)))
-            if places.tensorboard is None and not has_tensorboard():
-                print(f"fedcos: writing {CSV_FILE} only; for event files {INSTALL_TENSORBOARD}", file=sys.stderr)
-        callbacks.append(stack.enter_context(progress_bar(config.method, config.rounds, shown=not places.quiet)))
-        if places.stop_at is not None:
-            callbacks.append(stop_at(_share(places.stop_at)))
+        logs = [stack.enter_context(log) for log in _logs(places, config, resolved, checkpoints)]
+        bar = stack.enter_context(progress_bar(config.method, config.rounds, shown=not places.quiet))
+        if places.log_dir is not None and places.tensorboard is None and not is_installed("tensorboardX"):
+            print("fedcos: writing no event files; for those pip install tensorboardX", file=sys.stderr)
         if config_file is not None:
             files.write_text(config_file, resolved)
-        result = execute(prepared, callbacks, checkpoints)
+        result = execute(prepared, [*logs, bar, *ends], checkpoints)
     if result_file is not None:
         files.write(result_file, result)
     print(closing_line(result))
 
 
+def _logs(
+    places: InputOutput, config: Config, resolved: str, checkpoints: "Checkpoints | None"
+) -> list[AbstractContextManager[Callback]]:
+    """The logs that the flags ask for. Nothing is opened yet."""
+    logs: list[AbstractContextManager[Callback]] = []
+    folder = None if places.log_dir is None else Path(places.log_dir)
+    if folder is not None:
+        anew = checkpoints is not None and is_log_of(folder, config)
+        logs.append(open_log(folder, resolved, places.tensorboard, anew=anew))
+    name = f"{config.method} {config.dataset} {config.partition} seed {config.seed}"
+    identity = None if checkpoints is None else checkpoints.name
+    shown = dataclasses.asdict(config)
+    if places.wandb is not None:
+        logs.append(log_to(wandb_run(places.wandb, name, shown, folder=folder, identity=identity, quiet=places.quiet)))
+    if places.mlflow is not None:
+        logs.append(log_to(mlflow_run(places.mlflow, name, shown, identity=identity)))
+    return logs
+
+
+def _ends(places: InputOutput) -> list[Callback]:
+    """The callbacks that end the run where the flags say so."""
+    ends: list[Callback] = []
+    if (percent := places.target_accuracy) is not None:
+        within = 0 < percent <= 100
+        require(within, f"--target-accuracy is a test accuracy in percent, in (0, 100], got {percent:g}")
+        ends.append(stop_at(percent / 100))
+    if places.patience is not None:
+        ends.append(patience(places.patience))
+    return ends
+
+
 def closing_line(result: dict[str, Any]) -> str:
     """What a run came to, in one line."""
+    last = result["last_accuracy"]
     return (
         f"{result['method']} on {result['dataset']} ({result['partition']}, {result['config']['clients']} clients): "
-        f"accuracy {result['last_accuracy']:.2f}% after {result['rounds']} rounds, best {result['best_accuracy']:.2f}%"
+        f"accuracy {bold(f'{last:.2f}%', sys.stdout)} after {result['rounds']} rounds, "
+        f"best {result['best_accuracy']:.2f}%"
     )
-
-
-def _share(percent: float) -> float:
-    require(0 < percent <= 100, f"--stop-at is a test accuracy in percent, in (0, 100], got {percent:g}")
-    return percent / 100
 
 
 def _outputs(out: str | None, config: Path | None) -> tuple[Path | None, Path | None]:

@@ -23,9 +23,16 @@ from fedcos_jax.runs.config import Config
 from fedcos_jax.runs.execute import Finished, run_together
 from fedcos_jax.runs.result import SUMMARY, history_lists, summary, versions
 
-SWEPT = (*settings.of_kind(Config, "number"), *FLAGS)
-"""What the points of a grid may differ in. Anything else changes the shapes of the run."""
-NOT_TAKEN = ("log_dir", "tensorboard", "checkpoint_dir", "checkpoint_seconds", "stop_at")
+NOT_TAKEN = (
+    "log_dir",
+    "tensorboard",
+    "wandb",
+    "mlflow",
+    "checkpoint_dir",
+    "checkpoint_seconds",
+    "target_accuracy",
+    "patience",
+)
 """The flags of `fedcos run` that a sweep does not take. It keeps every finished batch of runs by itself."""
 
 EXAMPLES = """examples:
@@ -43,13 +50,18 @@ _WRITE_SECONDS = 5.0
 Point = dict[str, Any]
 
 
+def swept() -> tuple[str, ...]:
+    """What the points of a grid may differ in. Anything else changes the shapes of the run."""
+    return (*settings.of_kind(Config, "number"), *FLAGS)
+
+
 def add_sweep(commands) -> None:
     """Adds `sweep` to the subcommands."""
     command = commands.add_parser(
         "sweep",
         usage="fedcos sweep --grid NAME=VALUE,VALUE,... [--grid ...] [--seeds N] [--FLAG VALUE ...]",
         help="train a grid of runs as one program, with a table and a picture of their accuracies",
-        description=f"Trains every combination of the values given. These can be swept: {', '.join(SWEPT)}.",
+        description=f"Trains every combination of the values given. These can be swept: {', '.join(swept())}.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=EXAMPLES,
     )
@@ -122,9 +134,11 @@ def read_axes(texts: list[str]) -> dict[str, list]:
     for text in texts:
         name, _, values = text.partition("=")
         name = name.strip().replace("-", "_")
-        if name not in SWEPT and name in fields:
-            raise InputError(f"{name} cannot be swept: it changes the shapes of the run; sweepable: {', '.join(SWEPT)}")
-        require(name in SWEPT, f"unknown axis {name!r} of the grid; sweepable: {', '.join(SWEPT)}")
+        if name not in swept() and name in fields:
+            raise InputError(
+                f"{name} cannot be swept: it changes the shapes of the run; sweepable: {', '.join(swept())}"
+            )
+        require(name in swept(), f"unknown axis {name!r} of the grid; sweepable: {', '.join(swept())}")
         require(bool(values.strip()), f"--grid {name} needs values: {name}=A,B,...")
         require(name not in axes, f"the axis {name} is given twice")
         read = lambda value, name=name: (  # noqa: E731
@@ -157,7 +171,7 @@ def at_point(config: Config, point: Point) -> Config:
 
 def key_of(point: Point) -> tuple:
     """The key by which a point is looked up."""
-    return tuple(sorted((name, point[name]) for name in point if name in SWEPT))
+    return tuple(sorted((name, point[name]) for name in point if name in swept()))
 
 
 def read_points(folder: Path, config: Config, axes: list[str], *, again: bool) -> dict[tuple, Point]:

@@ -3,6 +3,8 @@
 Import this module only where a run is kept, because Orbax takes half a second to load.
 """
 
+import hashlib
+import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,6 +41,12 @@ class Checkpoints:
         require(every >= 0, f"the seconds between checkpoints cannot be negative, got {every:g}")
         self.folder, self.identity, self.every, self.keep_end = folder, identity, every, keep_end
         self.seconds = 0.0
+
+    @property
+    def name(self) -> str:
+        """A name of the run that is kept here, the same in all its processes and no other run's."""
+        whole = json.dumps([str(self.folder.absolute()), self.identity])
+        return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
     def run(self, key: Array, experiment: Experiment, callbacks: Sequence[Callback] = ()) -> History:
         """`run` from the state in the folder, with checkpoints on the way. Callbacks first get the stored rounds.

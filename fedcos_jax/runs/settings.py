@@ -76,15 +76,20 @@ def _optional(field: dataclasses.Field) -> bool:
 
 def read_file(path: Path, allowed: Iterable[str]) -> dict[str, str]:
     """The settings of a TOML file as text. Every key must be one of those allowed."""
+    values = read_toml(path)
+    for name in values:
+        require_known(name, allowed, f"key of {path}:")
+    return {name: str(value) for name, value in values.items()}
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The keys and values of a TOML file."""
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read the config {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"the config {path} is not TOML: {error}") from None
-    for name in values:
-        require_known(name, allowed, f"key of {path}:")
-    return {name: str(value) for name, value in values.items()}
 
 
 def to_toml(values: dict[str, Any]) -> str:
