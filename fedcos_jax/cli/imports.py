@@ -50,8 +50,8 @@ def import_all(names: Sequence[str]) -> None:
             else:
                 _run_file(path)
         except (Exception, SystemExit) as error:
-            words = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            raise InputError(f"cannot import {name}: {_place(error, path)}{words}") from None
+            words = " ".join(str(getattr(error, "msg", error)).split())
+            raise InputError(f"cannot import {name}: {_place(error, path)}{type(error).__name__}: {words}") from None
 
 
 def _run_file(path: Path) -> None:

@@ -130,7 +130,7 @@ class _Bar(Progress):
             warnings.simplefilter("ignore")  # a notebook without widgets gets tqdm's bar of text
             from tqdm.auto import tqdm
         self._label, self._unit, self._compiling_since = label, unit, 0.0
-        self._bar = tqdm(total=total, desc=label, unit=unit, dynamic_ncols=True)
+        self._bar = tqdm(total=total, desc=label, unit=unit, file=sys.stderr, dynamic_ncols=True)
         self._lock = threading.RLock()
         self._ticking = _every(_REFRESH_SECONDS, self._refresh)
         self._ticking.__enter__()
