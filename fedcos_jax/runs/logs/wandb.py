@@ -39,6 +39,7 @@ def _opened(folder: Path | None, quiet: bool, run_is: dict[str, Any]) -> Iterato
 
     try:
         if folder is not None:
+            folder = folder.absolute()
             folder.mkdir(parents=True, exist_ok=True)
         opened = wandb.init(dir=folder, settings=wandb.Settings(silent=quiet), **run_is)
     except (wandb.errors.Error, OSError) as error:
