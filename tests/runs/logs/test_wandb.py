@@ -1,6 +1,7 @@
 """A run of Weights & Biases in its offline mode: what is in its file is the history."""
 
 import json
+import time
 
 import pytest
 
@@ -41,6 +42,10 @@ def records(path):
 def logged(folder):
     """The config and the history of the only run in a folder."""
     (path,) = (folder / "wandb").glob("offline-run-*/*.wandb")
+    until = time.monotonic() + 30
+    while not any(record.HasField("exit") for record in records(path)):  # W&B's own process writes the file
+        assert time.monotonic() < until
+        time.sleep(0.05)
     config, history = {}, []
     for record in records(path):
         for item in record.run.config.update:
