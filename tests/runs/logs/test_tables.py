@@ -26,7 +26,11 @@ def test_csv_has_a_header_and_empty_cells(tmp_path):
     path = tmp_path / "history.csv"
     with csv_file(path, list(ROWS[0])) as write:
         write(ROWS)
-        assert list(csv.reader(path.read_text().splitlines())) == [["round", "accuracy", "loss"], ["1", "", "0.5"], ["2", "25.0", ""]]
+        assert list(csv.reader(path.read_text().splitlines())) == [
+            ["round", "accuracy", "loss"],
+            ["1", "", "0.5"],
+            ["2", "25.0", ""],
+        ]
 
 
 @pytest.mark.parametrize("target", [json_lines, lambda path: csv_file(path, ["round"])])
