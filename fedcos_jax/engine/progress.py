@@ -152,16 +152,20 @@ class _Bar(Progress):
     def compiling(self, done: int) -> Iterator[None]:
         if done:
             self._bar.write(_resumed(self._label, self._unit, done), file=sys.stderr)
-        self._compiling_since = time.monotonic()
+        self._restart(done, compiling_since=time.monotonic())
         try:
             yield
         finally:
-            with self._lock:
-                self._compiling_since = 0.0
-                self._bar.set_postfix_str(self.note, refresh=False)
-                self._bar.reset()
-                self._bar.initial = self._bar.n = self._bar.last_print_n = done
-                self._bar.refresh()
+            self._restart(done, compiling_since=0.0)
+
+    def _restart(self, done: int, compiling_since: float) -> None:
+        """Counts time and speed from now on."""
+        with self._lock:
+            self._compiling_since = compiling_since
+            self._bar.set_postfix_str(self.note, refresh=False)
+            self._bar.reset()
+            self._bar.initial = self._bar.n = self._bar.last_print_n = done
+            self._bar.refresh()
 
     def close(self) -> None:
         self._ticking.__exit__(None, None, None)
