@@ -6,7 +6,7 @@ The names here are enough for most uses: `import fedcos_jax as fc`.
 from fedcos_jax import aggregation, data, labels, methods, models, optimizers, penalties
 from fedcos_jax.data import Dataset, federate, from_arrays, load, partition
 from fedcos_jax.engine import devices
-from fedcos_jax.engine.evaluation import Evaluation
+from fedcos_jax.engine.evaluation import Evaluation, per_client
 from fedcos_jax.engine.experiment import Experiment
 from fedcos_jax.engine.loop import History, Report, run, simulate, stop_at
 from fedcos_jax.engine.measures import RoundInfo
@@ -27,7 +27,7 @@ from fedcos_jax.methods import (
     scaffold,
     with_fedcos,
 )
-from fedcos_jax.models import Model, from_flax
+from fedcos_jax.models import Metric, Model, from_flax, losses
 from fedcos_jax.optimizers import client_sgd
 from fedcos_jax.types import FederatedData, FederatedMethod, LocalContext, LocalMove, Penalty, RoundState, ServerMove
 
@@ -44,6 +44,7 @@ __all__ = [
     "InputError",
     "LocalContext",
     "LocalMove",
+    "Metric",
     "Model",
     "Penalty",
     "Report",
@@ -71,12 +72,14 @@ __all__ = [
     "grid",
     "labels",
     "load",
+    "losses",
     "methods",
     "models",
     "optimizers",
     "parse",
     "partition",
     "penalties",
+    "per_client",
     "run",
     "scaffold",
     "simulate",

@@ -20,7 +20,7 @@ from fedcos_jax.engine.experiment import Experiment, Federation
 from fedcos_jax.engine.measures import RoundInfo
 from fedcos_jax.engine.rounds import STATE_SPECS, init_state, one_round
 from fedcos_jax.engine.schedule import Schedule
-from fedcos_jax.errors import require
+from fedcos_jax.errors import require, require_known
 from fedcos_jax.types import Array, RoundState
 
 _TICK_SECONDS = 0.5
@@ -220,9 +220,25 @@ def _told(report: Report, callbacks: Sequence[Callback]) -> bool:
     return any(answer is True for answer in answers)
 
 
-def stop_at(accuracy: float) -> Callback:
-    """A callback that ends the run as soon as the test accuracy, in [0, 1], is reached."""
-    return lambda report: report.evaluation is not None and bool(report.evaluation.accuracy >= accuracy)
+def stop_at(**targets: float) -> Callback:
+    """A callback that ends the run as soon as each named metric, or the loss, is at least as good as its target.
+
+    Example:
+        >>> callbacks = [fc.stop_at(accuracy=0.9)]
+        >>> callbacks = [fc.stop_at(rmse=0.1, loss=0.02)]
+    """
+    require(bool(targets), "stop_at needs a target, like stop_at(accuracy=0.9)")
+
+    def stop(report: Report) -> bool:
+        if report.evaluation is None:
+            return False
+        loss, shares, errors = report.evaluation
+        lowest = {**errors, "loss": loss}
+        for name in targets:
+            require_known(name, [*shares, *lowest], "metric")
+        return all(shares[name] >= t if name in shares else lowest[name] <= t for name, t in targets.items())
+
+    return stop
 
 
 def _resumed(state: RoundState, key: Array, federation: Federation) -> RoundState:

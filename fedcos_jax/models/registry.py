@@ -50,7 +50,7 @@ MODELS: dict[str, ModelEntry] = {
 }
 
 
-def build(name: str, input_shape: tuple[int, ...], classes: int, input_dtype: DTypeLike | None = None) -> Model:
+def build(name: str, input_shape: tuple[int, ...], classes: int | None, input_dtype: DTypeLike | None = None) -> Model:
     """The model of this name.
 
     Args:
@@ -64,6 +64,10 @@ def build(name: str, input_shape: tuple[int, ...], classes: int, input_dtype: DT
     """
     require_known(name, MODELS, "model")
     entry = MODELS[name]
+    if classes is None:
+        raise InputError(
+            f"the model {name} predicts classes, but these labels are not whole numbers from 0: use fc.from_flax"
+        )
     _check_inputs(name, input_shape, input_dtype)
     wanted_dtype = "int32" if entry.inputs == "symbols" else "float32"
     return from_flax(entry.module(classes), input_shape, wanted_dtype, entry.cpu_chunk)
