@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from tqdm import tqdm
 
 from fedcos_jax.engine.loop import Callback, Report
+from fedcos_jax.runs.result import headline
 
 
 @contextmanager
@@ -15,7 +16,7 @@ def progress_bar(label: str, rounds: int, *, shown: bool = True) -> Iterator[Cal
 
         def advance(report: Report) -> None:
             if report.evaluation is not None:
-                bar.set_postfix_str(f"accuracy {100 * float(report.evaluation.accuracy):.2f}%", refresh=False)
+                bar.set_postfix_str(headline(report.evaluation), refresh=False)
             bar.update(report.completed - bar.n)
 
         yield advance

@@ -3,20 +3,25 @@
 import argparse
 import dataclasses
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedcos_jax.cli.flags import GROUP, InputOutput, add_settings, refuse_idle_options, resolve
 from fedcos_jax.cli.progress import progress_bar
+from fedcos_jax.engine.evaluation import column_names, statistics_names
 from fedcos_jax.engine.loop import Callback, stop_at
 from fedcos_jax.errors import require
+from fedcos_jax.models import Metric
+from fedcos_jax.models.losses import ACCURACY
 from fedcos_jax.runs import files, settings
 from fedcos_jax.runs.config import Config
 from fedcos_jax.runs.estimate import estimate
 from fedcos_jax.runs.execute import execute
 from fedcos_jax.runs.log import CSV_FILE, INSTALL_TENSORBOARD, has_tensorboard, is_log_of, open_log
 from fedcos_jax.runs.prepare import prepare
+from fedcos_jax.runs.result import written
 
 if TYPE_CHECKING:
     from fedcos_jax.runs.checkpoint import Checkpoints
@@ -60,6 +65,9 @@ def run(options: argparse.Namespace) -> None:
     prepared = prepare(config, places.data_dir, source=places.source)
     config = prepared.config
     resolved = settings.to_toml(dataclasses.asdict(config) | {"data_dir": places.data_dir, "source": places.source})
+    metrics = prepared.experiment.model.metrics
+    known = places.stop_at is None or ACCURACY.name in [metric.name for metric in metrics]
+    require(known, f"--stop-at is a test accuracy, which the model {config.model} does not have")
     if options.dry_run:
         print(resolved, *estimate(prepared).lines(), sep="\n")
         return
@@ -73,26 +81,35 @@ def run(options: argparse.Namespace) -> None:
         if places.log_dir is not None:
             folder = Path(places.log_dir)
             anew = checkpoints is not None and is_log_of(folder, config)
-            callbacks.append(stack.enter_context(open_log(folder, resolved, places.tensorboard, anew=anew)))
+            columns = column_names(prepared.experiment)
+            log = open_log(folder, resolved, places.tensorboard, anew=anew, evaluated=columns)
+            callbacks.append(stack.enter_context(log))
             if places.tensorboard is None and not has_tensorboard():
                 print(f"fedcos: writing {CSV_FILE} only; for event files {INSTALL_TENSORBOARD}", file=sys.stderr)
         callbacks.append(stack.enter_context(progress_bar(config.method, config.rounds, shown=not places.quiet)))
         if places.stop_at is not None:
-            callbacks.append(stop_at(_share(places.stop_at)))
+            callbacks.append(stop_at(accuracy=_share(places.stop_at)))
         if config_file is not None:
             files.write_text(config_file, resolved)
         result = execute(prepared, callbacks, checkpoints)
     if result_file is not None:
         files.write(result_file, result)
-    print(closing_line(result))
+    print(closing_line(result, metrics))
 
 
-def closing_line(result: dict[str, Any]) -> str:
-    """What a run came to, in one line."""
-    return (
+def closing_line(result: dict[str, Any], metrics: Sequence[Metric] = (ACCURACY,)) -> str:
+    """What a run came to, in one line: the first of the model's metrics, or its loss."""
+    name, share = (metrics[0].name, metrics[0].share) if metrics else ("test_loss", False)
+    last, best = (written(result[f"{kind}_{name}"], share=share) for kind in ("last", "best"))
+    line = (
         f"{result['method']} on {result['dataset']} ({result['partition']}, {result['config']['clients']} clients): "
-        f"accuracy {result['last_accuracy']:.2f}% after {result['rounds']} rounds, best {result['best_accuracy']:.2f}%"
+        f"{name.replace('_', ' ')} {last} after {result['rounds']} rounds, best {best}"
     )
+    if not (metrics and result["config"]["per_client"]):
+        return line
+    mean, deviation, worst = (result["history"][column][-1] for column in statistics_names(metrics[0]))
+    mean, deviation, worst = ("unknown" if x is None else written(x, share=share) for x in (mean, deviation, worst))
+    return f"{line}; over clients: mean {mean}, standard deviation {deviation}, worst decile {worst}"
 
 
 def _share(percent: float) -> float:

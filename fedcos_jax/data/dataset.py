@@ -185,7 +185,7 @@ def federate(dataset: Dataset, ownership: Ownership, cohorts: ArrayLike | None =
     require_rows(ownership.offsets)
     if cohorts is not None:
         _require_cohorts(cohorts := np.asarray(cohorts), ownership.num_clients)
-    own_test_rows = dataset.test_groups is not None and _is_natural(dataset, ownership)
+    owners = test_owners(dataset, ownership)
     class_rows = None if dataset.classes is None else np.bincount(dataset.test.y, minlength=dataset.classes)
     as_arrays = lambda examples: jax.tree.map(jnp.asarray, examples)  # noqa: E731
     return FederatedData(
@@ -195,17 +195,18 @@ def federate(dataset: Dataset, ownership: Ownership, cohorts: ArrayLike | None =
         offsets=jnp.asarray(ownership.offsets),
         preprocess=dataset.preprocess,
         cohorts=None if cohorts is None else jnp.asarray(cohorts, jnp.int32),
-        test_owners=jnp.asarray(dataset.test_groups, jnp.int32) if own_test_rows else None,
+        test_owners=None if owners is None else jnp.asarray(owners, jnp.int32),
         class_rows=None if class_rows is None else jnp.asarray(class_rows, jnp.int32),
     )
 
 
-def _is_natural(dataset: Dataset, ownership: Ownership) -> bool:
-    """Whether client i of the ownership owns the rows of group i and no others, so that test rows have owners too."""
+def test_owners(dataset: Dataset, ownership: Ownership) -> np.ndarray | None:
+    """The client of each test row. None unless client i owns the training rows of group i and no others."""
     groups, sizes = dataset.groups, np.diff(ownership.offsets)
-    if groups is None or len(sizes) != groups.max() + 1 or len(ownership.indices) != len(groups):
-        return False
-    return np.array_equal(groups[ownership.indices], np.repeat(np.arange(len(sizes)), sizes))
+    if groups is None or dataset.test_groups is None or len(ownership.indices) != len(groups):
+        return None
+    natural = np.array_equal(groups[ownership.indices], np.repeat(np.arange(len(sizes)), sizes))
+    return dataset.test_groups if natural else None
 
 
 def _require_cohorts(cohorts: np.ndarray, clients: int) -> None:

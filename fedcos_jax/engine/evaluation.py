@@ -16,11 +16,11 @@ import numpy as np
 
 from fedcos_jax import tree
 from fedcos_jax.engine.devices import SAME
-from fedcos_jax.engine.experiment import Experiment, Federation, require_groups
+from fedcos_jax.engine.experiment import CLIENTS, Experiment, Federation, require_groups
 from fedcos_jax.models import Metric, Model, losses
 from fedcos_jax.types import Array, FederatedData, Params
 
-Sums: TypeAlias = dict[str, tuple[Array, Array | None]]
+Sums: TypeAlias = dict[str, tuple[Array, Any]]
 """By name: Σ weight · value and Σ weight. None instead of the weights if every row counts once."""
 
 LOSS = "loss"
@@ -67,8 +67,13 @@ def _names(model: Model, *, per_client: bool) -> dict[str, bool]:
 
 def statistics_names(metric: Metric) -> tuple[str, str, str]:
     """The names of a metric's mean, standard deviation and worst decile over clients."""
-    name = f"client_{metric.name}"
+    name = f"{CLIENTS}{metric.name}"
     return f"{name}_mean", f"{name}_std", f"{name}_{'p10' if metric.share else 'p90'}"
+
+
+def of_clients(name: str) -> bool:
+    """Whether a column of this name says how a metric differs between clients."""
+    return name.startswith(CLIENTS)
 
 
 def evaluate(params: Params, federation: Federation) -> Evaluation:
@@ -88,7 +93,7 @@ def evaluate(params: Params, federation: Federation) -> Evaluation:
 
 
 def per_client(params: Params, experiment: Experiment) -> dict[str, np.ndarray]:
-    """The loss and each metric of every client, [clients]. A client whose test rows are none has NaN.
+    """The loss and each metric of every client, [clients]. A client without test rows has NaN.
 
     Args:
         params: of the global model, like `state.params`.

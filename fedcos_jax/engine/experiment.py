@@ -15,6 +15,9 @@ from fedcos_jax.types import ClientOptimizer, FederatedData, FederatedMethod
 
 Tree = TypeVar("Tree")
 
+CLIENTS = "client_"
+"""How the names of values begin that say how a metric differs between clients."""
+
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +72,7 @@ def require_names(model: Model) -> None:
     names = [metric.name for metric in model.metrics]
     taken = {"round", "loss", "test_loss", "shares", "errors", "metrics", "columns", *RoundInfo._fields}
     for name in names:
-        free = name.isidentifier() and name not in taken and not name.startswith(("client_", "_"))
+        free = name.isidentifier() and name not in taken and not name.startswith((CLIENTS, "_"))
         require(free, f"a metric cannot be called {name!r}: take a word that is no column of a history yet")
         require(names.count(name) == 1, f"two metrics are called {name!r}")
 

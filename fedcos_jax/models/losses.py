@@ -141,7 +141,7 @@ def sigmoid_cross_entropy(logits: Array, labels: Array) -> Array:
 def label_share(logits: Array, labels: Array) -> Array:
     """The share of the labels of each row that are predicted right, where logits above 0 predict a 1: -> [batch]."""
     _require_alike("label_accuracy", logits, labels)
-    return _over_row(jnp.mean, ((logits > 0) == (labels > 0)).astype(logits.dtype))
+    return _over_row(jnp.mean, ((logits > 0) == labels.astype(bool)).astype(logits.dtype))
 
 
 def token_cross_entropy(logits: Array, labels: Array) -> Weighted:

@@ -2,11 +2,14 @@
 
 from types import SimpleNamespace
 
+import numpy as np
+
 from fedcos_jax.cli.progress import progress_bar, runs_bar
+from fedcos_jax.engine.evaluation import Evaluation
 
 
 def report(completed, accuracy=None):
-    evaluation = None if accuracy is None else SimpleNamespace(accuracy=accuracy)
+    evaluation = None if accuracy is None else Evaluation(np.float32(1), {"accuracy": np.float32(accuracy)}, {})
     return SimpleNamespace(completed=completed, evaluation=evaluation)
 
 
