@@ -25,7 +25,7 @@ import torch
 from benchmarks import torch_models
 from benchmarks.scenes import SCENES, Scene, divided
 from benchmarks.workload import compile_round, experiment, matmul_limit, rounds, take_turns
-from fedcos_jax import Experiment, FederatedData, Model, devices, fedavg, models
+from fedcos_jax import Experiment, FederatedData, Model, devices, fedavg, losses, models
 from fedcos_jax.engine.compilation import program_memory
 from fedcos_jax.ops import conv
 
@@ -110,7 +110,8 @@ def multiply_adds(scene: Scene) -> float:
         return 3 * (scene.input_shape[0] * in_cells + sizes["['Dense_0']['kernel']"])
     x = jax.ShapeDtypeStruct((scene.batch, *scene.input_shape), scene.input_dtype)
     y = jax.ShapeDtypeStruct((scene.batch,), jnp.int32)
-    gradient = jax.jit(jax.grad(lambda params, x, y: model.loss(model.apply(params, x, key), y).mean()))
+    every = jnp.ones(scene.batch, bool)
+    gradient = jax.jit(jax.grad(lambda params, x, y: losses.mean(model.loss(model.apply(params, x, key), y), every)))
     costs = gradient.lower(jax.eval_shape(model.init, key), x, y).cost_analysis() or {}
     return costs["flops"] / 2 / scene.batch
 

@@ -7,7 +7,7 @@ from fedcos_jax import aggregation, data, labels, methods, models, optimizers, p
 from fedcos_jax.data import Dataset, federate, from_arrays, load, partition
 from fedcos_jax.engine import devices
 from fedcos_jax.engine.callbacks import Report, patience, stop_at
-from fedcos_jax.engine.evaluation import Evaluation
+from fedcos_jax.engine.evaluation import Evaluation, per_client
 from fedcos_jax.engine.experiment import Experiment
 from fedcos_jax.engine.loop import History, run, simulate
 from fedcos_jax.engine.measures import RoundInfo
@@ -28,7 +28,7 @@ from fedcos_jax.methods import (
     scaffold,
     with_fedcos,
 )
-from fedcos_jax.models import Model, from_flax
+from fedcos_jax.models import Metric, Model, from_flax, losses
 from fedcos_jax.optimizers import client_sgd
 from fedcos_jax.types import FederatedData, FederatedMethod, LocalContext, LocalMove, Penalty, RoundState, ServerMove
 
@@ -45,6 +45,7 @@ __all__ = [
     "InputError",
     "LocalContext",
     "LocalMove",
+    "Metric",
     "Model",
     "Penalty",
     "Report",
@@ -72,6 +73,7 @@ __all__ = [
     "grid",
     "labels",
     "load",
+    "losses",
     "methods",
     "models",
     "optimizers",
@@ -79,6 +81,7 @@ __all__ = [
     "partition",
     "patience",
     "penalties",
+    "per_client",
     "run",
     "scaffold",
     "simulate",

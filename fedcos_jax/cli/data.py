@@ -9,6 +9,7 @@ import numpy as np
 from fedcos_jax.cli import charts
 from fedcos_jax.data import DATASETS, SOURCES, data_directory, load, partition
 from fedcos_jax.data.sources import describe
+from fedcos_jax.errors import InputError
 from fedcos_jax.runs.config import Config
 
 
@@ -79,9 +80,10 @@ def prepare_dataset(options: argparse.Namespace) -> None:
     seconds = time.perf_counter() - started
     train, test = len(dataset.train.y), len(dataset.test.y)
     clients = "" if dataset.groups is None else f", {len(np.unique(dataset.groups)):,} clients"
+    classes = "" if dataset.classes is None else f", {dataset.classes} classes"
     print(
         f"{dataset.name}: {train:,} training and {test:,} test rows ({train + test:,} in all) "
-        f"of shape {_shape(dataset.input_shape)}, {dataset.classes} classes{clients}; ready in {seconds:.1f} s"
+        f"of shape {_shape(dataset.input_shape)}{classes}{clients}; ready in {seconds:.1f} s"
     )
 
 
@@ -94,6 +96,8 @@ def show_partition(options: argparse.Namespace) -> None:
     ownership = partition.build(
         options.partition, dataset.train.y, options.clients, options.seed, groups=dataset.groups
     )
+    if dataset.classes is None:
+        raise InputError(f"the labels of {dataset.name} are not classes, so no client has a mix of them to show")
     counts = charts.class_counts(dataset.train.y, ownership, dataset.classes)
     title = f"{dataset.name}, {options.partition}, {len(counts):,} clients"
     if options.plot is not None:

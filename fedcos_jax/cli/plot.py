@@ -7,7 +7,7 @@ from typing import Any
 from fedcos_jax.cli import charts
 from fedcos_jax.errors import require, require_known
 from fedcos_jax.runs import files
-from fedcos_jax.runs.result import EVALUATED
+from fedcos_jax.runs.result import OF_ROUNDS
 
 
 def add_plot(commands) -> None:
@@ -46,7 +46,7 @@ def draw(options: argparse.Namespace) -> None:
 def curve(history: dict[str, list], column: str) -> tuple[list, list]:
     """The rounds, and the column's values in them."""
     values = history[column]
-    return (history["round"] if column in EVALUATED else list(range(1, len(values) + 1))), values
+    return (list(range(1, len(values) + 1)) if column in OF_ROUNDS else history["round"]), values
 
 
 def labels(configs: list[dict[str, Any]], names: list[str]) -> list[str]:

@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,11 @@ from fedcos_jax.cli.colour import bold
 from fedcos_jax.cli.flags import GROUP, InputOutput, add_settings, refuse_idle_options, resolve
 from fedcos_jax.cli.imports import KEY, named
 from fedcos_jax.engine.callbacks import Callback, patience, stop_at
+from fedcos_jax.engine.evaluation import column_names, statistics_names, written
 from fedcos_jax.engine.progress import progress_bar, waiting
 from fedcos_jax.errors import is_installed, require
+from fedcos_jax.models import Metric
+from fedcos_jax.models.losses import ACCURACY
 from fedcos_jax.runs import files, settings
 from fedcos_jax.runs.config import Config
 from fedcos_jax.runs.estimate import estimate
@@ -20,7 +24,7 @@ from fedcos_jax.runs.execute import execute
 from fedcos_jax.runs.log import is_log_of, log_to, open_log
 from fedcos_jax.runs.logs.mlflow import mlflow_run
 from fedcos_jax.runs.logs.wandb import wandb_run
-from fedcos_jax.runs.prepare import prepare
+from fedcos_jax.runs.prepare import Prepared, prepare
 
 if TYPE_CHECKING:
     from fedcos_jax.runs.checkpoint import Checkpoints
@@ -69,6 +73,9 @@ def run(options: argparse.Namespace) -> None:
     config = prepared.config
     beside = {"data_dir": places.data_dir, "source": places.source, KEY: named(options) or None}
     resolved = settings.to_toml(dataclasses.asdict(config) | beside)
+    metrics = prepared.experiment.model.metrics
+    known = places.target_accuracy is None or ACCURACY in metrics
+    require(known, f"--target-accuracy is a test accuracy, which the model {config.model} does not have")
     if options.dry_run:
         print(resolved, flush=True)
         with waiting("estimating", shown=not places.quiet):
@@ -81,7 +88,7 @@ def run(options: argparse.Namespace) -> None:
             files.require_writable(path)
     checkpoints = None if places.checkpoint_dir is None else _open_checkpoints(places, config)
     with ExitStack() as stack:
-        logs = [stack.enter_context(log) for log in _logs(places, config, resolved, checkpoints)]
+        logs = [stack.enter_context(log) for log in _logs(places, prepared, resolved, checkpoints)]
         bar = stack.enter_context(progress_bar(config.method, config.rounds, shown=not places.quiet))
         if places.log_dir is not None and places.tensorboard is None and not is_installed("tensorboardX"):
             print("fedcos: writing no event files; for those pip install tensorboardX", file=sys.stderr)
@@ -90,25 +97,27 @@ def run(options: argparse.Namespace) -> None:
         result = execute(prepared, [*logs, bar, *ends], checkpoints)
     if result_file is not None:
         files.write(result_file, result)
-    print(closing_line(result))
+    print(closing_line(result, metrics))
 
 
 def _logs(
-    places: InputOutput, config: Config, resolved: str, checkpoints: "Checkpoints | None"
+    places: InputOutput, prepared: Prepared, resolved: str, checkpoints: "Checkpoints | None"
 ) -> list[AbstractContextManager[Callback]]:
     """The logs that the flags ask for. Nothing is opened yet."""
     logs: list[AbstractContextManager[Callback]] = []
+    config, columns = prepared.config, column_names(prepared.experiment)
     folder = None if places.log_dir is None else Path(places.log_dir)
     if folder is not None:
         anew = checkpoints is not None and is_log_of(folder, config)
-        logs.append(open_log(folder, resolved, places.tensorboard, anew=anew))
+        logs.append(open_log(folder, resolved, places.tensorboard, anew=anew, evaluated=columns))
     name = f"{config.method} {config.dataset} {config.partition} seed {config.seed}"
     identity = None if checkpoints is None else checkpoints.name
     shown = dataclasses.asdict(config)
     if places.wandb is not None:
-        logs.append(log_to(wandb_run(places.wandb, name, shown, folder=folder, identity=identity, quiet=places.quiet)))
+        target = wandb_run(places.wandb, name, shown, folder=folder, identity=identity, quiet=places.quiet)
+        logs.append(log_to(target, evaluated=columns))
     if places.mlflow is not None:
-        logs.append(log_to(mlflow_run(places.mlflow, name, shown, identity=identity)))
+        logs.append(log_to(mlflow_run(places.mlflow, name, shown, identity=identity), evaluated=columns))
     return logs
 
 
@@ -118,20 +127,25 @@ def _ends(places: InputOutput) -> list[Callback]:
     if (percent := places.target_accuracy) is not None:
         within = 0 < percent <= 100
         require(within, f"--target-accuracy is a test accuracy in percent, in (0, 100], got {percent:g}")
-        ends.append(stop_at(percent / 100))
+        ends.append(stop_at(accuracy=percent / 100))
     if places.patience is not None:
         ends.append(patience(places.patience))
     return ends
 
 
-def closing_line(result: dict[str, Any]) -> str:
-    """What a run came to, in one line."""
-    last = result["last_accuracy"]
-    return (
+def closing_line(result: dict[str, Any], metrics: Sequence[Metric] = (ACCURACY,)) -> str:
+    """What a run came to, in one line: the first of the model's metrics, or its loss."""
+    name, share = (metrics[0].name, metrics[0].share) if metrics else ("test_loss", False)
+    last, best = (written(result[f"{kind}_{name}"], share=share) for kind in ("last", "best"))
+    line = (
         f"{result['method']} on {result['dataset']} ({result['partition']}, {result['config']['clients']} clients): "
-        f"accuracy {bold(f'{last:.2f}%', sys.stdout)} after {result['rounds']} rounds, "
-        f"best {result['best_accuracy']:.2f}%"
+        f"{name.replace('_', ' ')} {bold(last, sys.stdout)} after {result['rounds']} rounds, best {best}"
     )
+    if not (metrics and result["config"]["per_client"]):
+        return line
+    mean, deviation, worst = (result["history"][column][-1] for column in statistics_names(metrics[0]))
+    mean, deviation, worst = ("unknown" if x is None else written(x, share=share) for x in (mean, deviation, worst))
+    return f"{line}; over clients: mean {mean}, standard deviation {deviation}, worst decile {worst}"
 
 
 def _outputs(out: str | None, config: Path | None) -> tuple[Path | None, Path | None]:

@@ -24,10 +24,15 @@ class Dataset(NamedTuple):
     name: str
     train: Examples
     test: Examples
-    classes: int
+    classes: int | None
+    """Number of classes. None if labels are not classes."""
     preprocess: Preprocess
     groups: np.ndarray | None = None
     """The natural client of each training row, [rows]. None if the dataset has no clients of its own."""
+    test_groups: np.ndarray | None = None
+    """The natural client of each test row, [test rows], as in `groups`. None if test rows are nobody's."""
+    client_names: np.ndarray | None = None
+    """The names of the natural clients, in the order of their numbers, [clients]. None if they have none."""
 
     @property
     def input_shape(self) -> tuple[int, ...]:
@@ -55,15 +60,18 @@ def from_arrays(
     *,
     preprocess: Preprocess | None = None,
     groups: ArrayLike | None = None,
+    test_groups: ArrayLike | None = None,
     name: str = "arrays",
 ) -> Dataset:
     """A dataset of your own arrays.
 
     Args:
-        train: inputs [rows, ...] and labels [rows]. Labels are whole numbers from 0.
+        train: inputs [rows, ...] and labels [rows, ...]. Whole numbers [rows] from 0 are classes. Labels of any other
+            shape or type are for a model with a loss of its own.
         test: inputs and labels for testing.
         preprocess: turns stored inputs into model inputs, as in `FederatedData`. None leaves them as they are.
         groups: the client of each training row [rows], numbers or names, for the partition `natural`.
+        test_groups: the client of each test row [rows], in the same numbers or names.
         name: shown in results.
 
     Example:
@@ -72,22 +80,66 @@ def from_arrays(
     """
     splits = {split: Examples(*map(np.asarray, arrays)) for split, arrays in (("training", train), ("test", test))}
     for split, (x, y) in splits.items():
+        require(x.ndim > 0 and y.ndim > 0, f"{split} inputs and labels must be arrays of rows, not single numbers")
         require(len(y) > 0 and len(x) == len(y), f"{split} inputs and labels are {len(x)} and {len(y)} rows")
-        require(y.ndim == 1 and y.dtype.kind in "iu" and y.min() >= 0, f"{split} labels must be whole numbers from 0")
-    trained, tested = (examples.x.shape[1:] for examples in splits.values())
-    require(trained == tested, f"training inputs have shape {trained}, test inputs {tested}")
-    owners = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
-    require(
-        owners is None or len(owners) == len(splits["training"].y), "groups must name a client for each training row"
-    )
+    for what, position in (("inputs", 0), ("labels", 1)):
+        trained, tested = (examples[position].shape[1:] for examples in splits.values())
+        require(trained == tested, f"training {what} have shape {trained}, test {what} {tested}")
+    splits = {split: examples._replace(y=_checked_labels(examples.y, split)) for split, examples in splits.items()}
+    are_classes = {split: _are_classes(examples.y) for split, examples in splits.items()}
+    for split, other in (("training", "test"), ("test", "training")):
+        require(
+            are_classes[split] or not are_classes[other],
+            f"{split} labels must be whole numbers from 0 if {other} labels are",
+        )
+    names, owners, test_owners = _owners(groups, test_groups, *(len(examples.y) for examples in splits.values()))
     return Dataset(
         name=name,
-        train=splits["training"]._replace(y=splits["training"].y.astype(np.int32)),
-        test=splits["test"]._replace(y=splits["test"].y.astype(np.int32)),
-        classes=int(max(examples.y.max() for examples in splits.values())) + 1,
+        train=splits["training"],
+        test=splits["test"],
+        classes=int(max(examples.y.max() for examples in splits.values())) + 1 if all(are_classes.values()) else None,
         preprocess=Partial(preprocess or as_stored),
         groups=owners,
+        test_groups=test_owners,
+        client_names=names,
     )
+
+
+def _are_classes(labels: np.ndarray) -> bool:
+    return labels.ndim == 1 and labels.dtype.kind in "iu"
+
+
+def _checked_labels(labels: np.ndarray, split: str) -> np.ndarray:
+    """The labels, whole numbers as int32. Raises InputError for labels that no loss can take."""
+    kind = labels.dtype.kind
+    require(kind in "iufb", f"{split} labels must be numbers, got {labels.dtype}")
+    if kind == "f":
+        require(bool(np.isfinite(labels).all()), f"{split} labels have numbers that are not finite")
+    if kind not in "iu":
+        return labels
+    require(not _are_classes(labels) or labels.min() >= 0, f"{split} labels must be whole numbers from 0")
+    limits = np.iinfo(np.int32)
+    fits = limits.min <= labels.min(initial=0) and labels.max(initial=0) < limits.max
+    require(fits, f"{split} labels must be below 2**31 - 1 in size, got {labels.min()} to {labels.max()}")
+    return labels.astype(np.int32)
+
+
+def _owners(
+    groups: ArrayLike | None, test_groups: ArrayLike | None, rows: int, test_rows: int
+) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+    """The names of the clients [clients], and the number of the client of each training row and each test row."""
+    if groups is None:
+        require(test_groups is None, "test_groups need groups, which name the clients of the training rows")
+        return None, None, None
+    names, owners = np.unique(np.asarray(groups), return_inverse=True)
+    require(len(owners) == rows, "groups must name a client for each training row")
+    if test_groups is None:
+        return names, owners, None
+    test = np.asarray(test_groups)
+    require(test.shape == (test_rows,), "test_groups must name a client for each test row")
+    unknown = np.setdiff1d(test, names)
+    require(not len(unknown), f"test_groups name {', '.join(map(str, unknown[:3]))}, who have no training rows")
+    return names, owners, np.searchsorted(names, test)
 
 
 def as_stored(x: Array, key: Array | None) -> Array:
@@ -133,6 +185,8 @@ def federate(dataset: Dataset, ownership: Ownership, cohorts: ArrayLike | None =
     require_rows(ownership.offsets)
     if cohorts is not None:
         _require_cohorts(cohorts := np.asarray(cohorts), ownership.num_clients)
+    owners = test_owners(dataset, ownership)
+    class_rows = None if dataset.classes is None else np.bincount(dataset.test.y, minlength=dataset.classes)
     as_arrays = lambda examples: jax.tree.map(jnp.asarray, examples)  # noqa: E731
     return FederatedData(
         train=as_arrays(dataset.train),
@@ -141,7 +195,18 @@ def federate(dataset: Dataset, ownership: Ownership, cohorts: ArrayLike | None =
         offsets=jnp.asarray(ownership.offsets),
         preprocess=dataset.preprocess,
         cohorts=None if cohorts is None else jnp.asarray(cohorts, jnp.int32),
+        test_owners=None if owners is None else jnp.asarray(owners, jnp.int32),
+        class_rows=None if class_rows is None else jnp.asarray(class_rows, jnp.int32),
     )
+
+
+def test_owners(dataset: Dataset, ownership: Ownership) -> np.ndarray | None:
+    """The client of each test row. None unless client i owns the training rows of group i and no others."""
+    groups, sizes = dataset.groups, np.diff(ownership.offsets)
+    if groups is None or dataset.test_groups is None or len(ownership.indices) != len(groups):
+        return None
+    natural = np.array_equal(groups[ownership.indices], np.repeat(np.arange(len(sizes)), sizes))
+    return dataset.test_groups if natural else None
 
 
 def _require_cohorts(cohorts: np.ndarray, clients: int) -> None:

@@ -57,7 +57,7 @@ def iid(labels: np.ndarray, clients: int, rng: np.random.Generator) -> Ownership
 
 def sorted_by_label(labels: np.ndarray, clients: int, rng: np.random.Generator | None = None) -> Ownership:
     """Totally non-IID: rows are sorted by label and divided evenly. Nothing is random, so `rng` is not used."""
-    _check_counts(labels, clients)
+    _check_classes(labels, clients)
     return Ownership.of(np.array_split(_sorted_rows(labels), clients))
 
 
@@ -67,7 +67,7 @@ def mixed(labels: np.ndarray, clients: int, rng: np.random.Generator, share: flo
     The first `share` of the rows of each class goes to a common pool, which is shuffled and divided evenly. The others
     stay sorted and are divided evenly. The paper's "90% non-IID" is share 0.1.
     """
-    _check_counts(labels, clients)
+    _check_classes(labels, clients)
     require(0 <= share <= 1, f"the homogeneous share must lie in [0, 1], got {share:g}")
     rows = _sorted_rows(labels)
     by_class = np.split(rows, np.flatnonzero(np.diff(labels[rows])) + 1)
@@ -96,7 +96,7 @@ def shards(
         per_client: shards per client.
         deal: (rng, clients, per_client) -> the numbers of the shards that each client gets, [clients, per_client].
     """
-    _check_counts(labels, clients)
+    _check_classes(labels, clients)
     require(per_client >= 1, f"shards per client must be at least 1, got {per_client}")
     count = clients * per_client
     require(count <= len(labels), f"{count} shards are more than the {len(labels)} rows")
@@ -107,7 +107,7 @@ def shards(
 
 def dirichlet(labels: np.ndarray, clients: int, rng: np.random.Generator, alpha: float) -> Ownership:
     """Each class is divided among the clients in Dirichlet(α) proportions. Every client gets at least one row."""
-    _check_counts(labels, clients)
+    _check_classes(labels, clients)
     require(alpha > 0, f"the Dirichlet concentration must be positive, got {alpha:g}")
     parts: list[list[np.ndarray]] = [[] for _ in range(clients)]
     for label in np.unique(labels):
@@ -131,6 +131,15 @@ def natural(groups: np.ndarray) -> Ownership:
     require(len(groups) > 0, "a natural partition needs at least one row")
     rows = _sorted_rows(groups)
     return Ownership.of(np.split(rows, np.flatnonzero(np.diff(groups[rows])) + 1))
+
+
+def _check_classes(labels: np.ndarray, clients: int) -> None:
+    _check_counts(labels, clients)
+    require(
+        labels.ndim == 1 and labels.dtype.kind in "iu",
+        f"a partition by label needs one class per row, not labels of type {labels.dtype} and shape "
+        f"{list(labels.shape)}: choose iid, natural, or rows of your own by Ownership.of",
+    )
 
 
 def _sorted_rows(labels: np.ndarray) -> np.ndarray:

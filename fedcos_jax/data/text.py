@@ -36,6 +36,7 @@ def next_character(name: str, text: np.ndarray, offsets: np.ndarray, *, window: 
         classes=classes,
         preprocess=Partial(_windows, jnp.asarray(text), jnp.arange(window, dtype=jnp.int32)),
         groups=np.repeat(np.arange(len(counts), dtype=np.int32), kept),
+        test_groups=np.repeat(np.arange(len(counts), dtype=np.int32), counts - kept),
     )
 
 

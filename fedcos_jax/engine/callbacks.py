@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedcos_jax.engine.evaluation import Evaluation
+from fedcos_jax.engine.evaluation import Evaluation, score
 from fedcos_jax.engine.measures import RoundInfo
-from fedcos_jax.errors import require_at_least
+from fedcos_jax.errors import require, require_at_least, require_known
 from fedcos_jax.types import RoundState
 
 
@@ -50,33 +50,34 @@ def compiling(callbacks: Sequence[Callback], completed: int) -> Iterator[None]:
         yield
 
 
-class Score(NamedTuple):
-    """The number by which a model is judged. More is better."""
+def stop_at(**targets: float) -> Callback:
+    """A callback that ends the run as soon as each named metric, or the loss, is at least as good as its target.
 
-    name: str
-    value: float
+    Example:
+        >>> callbacks = [fc.stop_at(accuracy=0.9)]
+        >>> callbacks = [fc.stop_at(rmse=0.1, loss=0.02)]
+    """
+    require(bool(targets), "stop_at needs a target, like stop_at(accuracy=0.9)")
 
-    def __str__(self) -> str:
-        return f"{self.name} {100 * self.value:.2f}%"
+    def stop(report: Report) -> bool:
+        if report.evaluation is None:
+            return False
+        loss, shares, errors = report.evaluation
+        lowest = {**errors, "loss": loss}
+        for name in targets:
+            require_known(name, [*shares, *lowest], "metric")
+        return all(shares[name] >= t if name in shares else lowest[name] <= t for name, t in targets.items())
 
-
-def score(evaluation: Evaluation) -> Score:
-    """The accuracy. Progress and patience read evaluations only through this function."""
-    return Score("accuracy", float(evaluation.accuracy))
-
-
-def stop_at(accuracy: float) -> Callback:
-    """A callback that ends the run as soon as the test accuracy, in [0, 1], is reached."""
-    return lambda report: report.evaluation is not None and bool(report.evaluation.accuracy >= accuracy)
+    return stop
 
 
 def patience(evaluations: int) -> Callback:
-    """A callback that ends the run after this many evaluations in a row without a better accuracy.
+    """A callback that ends the run after this many evaluations in a row without a better accuracy, or another score.
 
     It counts for one run. Make a new one for the next run.
 
     Args:
-        evaluations: how many to wait for a better one, at least 1. An accuracy that is not a number is not better.
+        evaluations: how many to wait for a better one, at least 1. A score that is not a number is not better.
 
     Example:
         >>> state, history = fc.run(jax.random.key(0), experiment, callbacks=[fc.patience(5)])
@@ -88,7 +89,7 @@ def patience(evaluations: int) -> Callback:
         nonlocal best, waited
         if report.evaluation is None:
             return False
-        value = score(report.evaluation).value
+        value = score(report.evaluation).goodness
         waited = 0 if value > best else waited + 1
         best = float(np.fmax(best, value))
         return waited >= evaluations

@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fedcos_jax.engine.callbacks import Callback, Report, score
+from fedcos_jax.engine.callbacks import Callback, Report
+from fedcos_jax.engine.evaluation import score
 
 _REFRESH_SECONDS = 0.2
 """Seconds between two refreshes of a bar. Its seconds tick even while no round ends."""

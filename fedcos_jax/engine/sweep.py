@@ -42,6 +42,8 @@ class Trial(NamedTuple):
     offsets: Array | np.ndarray | None = None
     cohorts: Array | np.ndarray | None = None
     """Who takes part in which round, as in `FederatedData`."""
+    test_owners: Array | np.ndarray | None = None
+    """The client of each test row, as in `FederatedData`, for a trial with `indices` of its own."""
 
 
 def grid(**axes: Iterable[Any]) -> list[dict[str, Any]]:
@@ -133,8 +135,8 @@ def _compiled_batch(
     trials: Trial, data: FederatedData, *, model: Model, schedule: Schedule, placement: Placement
 ) -> History:
     def one(data: FederatedData, trial: Trial) -> History:
-        key, method, optimizer, indices, offsets, cohorts = jax.tree.map(jnp.asarray, trial)
-        owned = data._replace(indices=indices, offsets=offsets, cohorts=cohorts)
+        key, method, optimizer, indices, offsets, cohorts, owners = jax.tree.map(jnp.asarray, trial)
+        owned = data._replace(indices=indices, offsets=offsets, cohorts=cohorts, test_owners=owners)
         experiment = Experiment(method=method, optimizer=optimizer, data=owned, model=model, schedule=schedule)
         return simulate(key, experiment)[1]
 
@@ -165,6 +167,7 @@ def _complete(trials: Sequence[Trial], experiment: Experiment) -> list[Trial]:
             data.indices if trial.indices is None else trial.indices,
             data.offsets if trial.offsets is None else trial.offsets,
             data.cohorts if trial.cohorts is None else trial.cohorts,
+            data.test_owners if trial.indices is None else trial.test_owners,
         )
         for trial in trials
     ]

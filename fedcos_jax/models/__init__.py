@@ -1,9 +1,10 @@
 """The models: `build` gives one by name, and `from_flax` makes one of any flax module."""
 
 from fedcos_jax.models.cnn import CNN, FMNISTCNN
+from fedcos_jax.models.losses import Metric, cross_entropy, top1
 from fedcos_jax.models.lstm import LSTM
 from fedcos_jax.models.mlp import MLP
-from fedcos_jax.models.model import Model, cross_entropy, from_flax, num_parameters, top1
+from fedcos_jax.models.model import Model, from_flax, num_parameters
 from fedcos_jax.models.registry import MODELS, ModelEntry, build
 from fedcos_jax.models.resnet import ResNet18
 
@@ -13,6 +14,7 @@ __all__ = [
     "LSTM",
     "MLP",
     "MODELS",
+    "Metric",
     "Model",
     "ModelEntry",
     "ResNet18",

@@ -7,27 +7,9 @@ from typing import NamedTuple
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-import optax
 
+from fedcos_jax.models.losses import ACCURACY, Metric, Values, cross_entropy
 from fedcos_jax.types import Array, Params
-
-
-def cross_entropy(logits: Array, labels: Array) -> Array:
-    """Softmax cross-entropy of each example, -log softmax(logits)[label].
-
-    Args:
-        logits: [batch, classes].
-        labels: [batch].
-
-    Returns:
-        [batch].
-    """
-    return optax.softmax_cross_entropy_with_integer_labels(logits, labels)
-
-
-def top1(logits: Array, labels: Array) -> Array:
-    """Whether the most likely class is the label, [batch], from logits [batch, classes] and labels [batch]."""
-    return jnp.argmax(logits, axis=-1).astype(labels.dtype) == labels
 
 
 class Model(NamedTuple):
@@ -37,10 +19,11 @@ class Model(NamedTuple):
     """(key) -> parameters."""
     apply: Callable[[Params, Array, Array | None], Array]
     """(parameters, inputs [batch, ...], key) -> outputs [batch, ...]. The key is None at evaluation."""
-    loss: Callable[[Array, Array], Array] = cross_entropy
-    """(outputs [batch, ...], labels [batch]) -> loss of each example [batch]."""
-    correct: Callable[[Array, Array], Array] = top1
-    """(outputs [batch, ...], labels [batch]) -> whether each example is right [batch]."""
+    loss: Callable[[Array, Array], Values] = cross_entropy
+    """(outputs [batch, ...], labels [batch, ...]) -> loss of each example [batch], or `Weighted` losses. A client
+    minimises their mean over its mini-batch."""
+    metrics: tuple[Metric, ...] = (ACCURACY,)
+    """What an evaluation measures besides the loss. It may be empty."""
     cpu_chunk: int | None = None
     """Clients that a CPU core trains at once, unless the schedule says otherwise. None for as many as fit its cache."""
 

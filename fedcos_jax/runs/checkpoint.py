@@ -111,8 +111,8 @@ class Checkpoints:
         with self._manager() as manager:
             kept = manager.restore(manager.latest_step(), args=parts)
         columns = kept.history
-        evaluation, rounds = Evaluation(**columns["evaluation"]), RoundInfo(**columns["rounds"])
-        return kept.state, History(columns["evaluated"], evaluation, rounds)
+        rounds = RoundInfo(**columns["rounds"])
+        return kept.state, History(columns["evaluated"], _evaluation(columns["evaluation"]), rounds)
 
     def _keep(self, state: RoundState, history: History, placement: Placement) -> None:
         about = {"identity": self.identity, "seconds": self.seconds, "devices": placement.count}
@@ -126,6 +126,12 @@ class Checkpoints:
         # The next tick reuses the state's buffers, so the checkpoint must be written by then.
         options = ocp.CheckpointManagerOptions(max_to_keep=1, enable_async_checkpointing=False)
         return ocp.CheckpointManager(self.folder.absolute(), options=options)
+
+
+def _evaluation(columns: dict[str, Any]) -> Evaluation:
+    """An evaluation as it was stored: by kind of metric, or with the accuracy of a classifier alone."""
+    shares = {"accuracy": columns["accuracy"]} if "accuracy" in columns else columns.get("shares") or {}
+    return Evaluation(columns["loss"], shares, columns.get("errors") or {})
 
 
 def _placed(where: Placement):

@@ -50,6 +50,9 @@ class Config:
     )
     batch_size: int = setting(32, "schedule", "rows per local step", "shape")
     eval_every: int = setting(1, "schedule", "rounds between evaluations", "shape")
+    per_client: bool = setting(
+        False, "schedule", "also record mean, standard deviation and worst decile of accuracy over the clients", "shape"
+    )
     chunk: int | None = setting(
         None, "schedule", "clients trained at once (default: what suits the model); results do not depend on it"
     )
@@ -140,6 +143,7 @@ class Config:
             cohort=fraction_of(num_clients, self.fraction),
             eval_every=self.eval_every,
             chunk=self.chunk,
+            per_client=self.per_client,
             placement=devices.available(self.devices),
         )
 

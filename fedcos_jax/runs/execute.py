@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from fedcos_jax import data, labels
+from fedcos_jax.data.dataset import test_owners
 from fedcos_jax.data.partition import Ownership
 from fedcos_jax.engine.callbacks import Callback
 from fedcos_jax.engine.experiment import Experiment
@@ -67,7 +68,8 @@ def run_together(
     methods = labels.alike([config.spec for config in configs], [config.options for config in configs])
     groups: dict[Any, list[tuple[Config, FederatedMethod]]] = {}
     for config, method in zip(configs, methods, strict=True):
-        structure = jax.tree.structure((method, config.optimizer()))
+        # Only natural clients may own test rows.
+        structure = jax.tree.structure((method, config.optimizer())), config.partition == "natural"
         groups.setdefault((config.program, structure), []).append((config, method))
     for group in groups.values():
         yield from _run_group(group, dataset, batch)
@@ -84,7 +86,8 @@ def _run_group(
             drawn[scene] = config.draws(dataset)
         owner, cohorts = drawn[scene]
         key = jax.random.key(config.seed)
-        trials.append(Trial(key, method, config.optimizer(), owner.indices, owner.offsets, cohorts))
+        owners = test_owners(dataset, owner)
+        trials.append(Trial(key, method, config.optimizer(), owner.indices, owner.offsets, cohorts, owners))
     first, method = group[0]
     ownership, cohorts = drawn[first.partition, first.seed]
     shared = Experiment(

@@ -16,6 +16,7 @@ import pytest
 
 from fedcos_jax.cli import main as fedcos
 from fedcos_jax.cli import run
+from fedcos_jax.engine.measures import RoundInfo
 from fedcos_jax.runs import log
 
 # The same shapes and structure everywhere here, so that they share compiled programs.
@@ -116,7 +117,7 @@ def test_a_killed_run_leaves_what_it_had(tmp_path):
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
     rows = _rows(written / log.CSV_FILE)
-    assert rows[0] == ",".join(log.COLUMNS)
+    assert rows[0] == ",".join(["round", *log.EVALUATED, *RoundInfo._fields])
     assert len(rows) > 2
     assert all(row.count(",") == rows[0].count(",") for row in rows)
     assert any(path.stat().st_size > 100 for path in written.glob("events.out.tfevents.*"))

@@ -31,7 +31,11 @@ def test_preprocessing_of_ones_own():
     [
         ((X, Y[:4]), "training inputs and labels are 6 and 4 rows"),
         ((X[:0], Y[:0]), "0 and 0 rows"),
-        ((X, Y.astype(float)), "training labels must be whole numbers from 0"),
+        ((X, Y.astype(float)), "training labels must be whole numbers from 0 if test labels are"),
+        ((X, np.stack([Y, Y], 1)), "training labels have shape (2,), test labels ()"),
+        ((X, Y * np.nan), "not finite"),
+        ((X, np.array(list("abcdef"))), "training labels must be numbers, got <U1"),
+        ((X, Y + 2**40), "training labels must be below 2**31 - 1"),
         ((X, Y - 1), "training labels must be whole numbers from 0"),
         ((X[:, :3], Y), "training inputs have shape (3,), test inputs (4,)"),
     ],
@@ -79,3 +83,41 @@ def test_unaugmented_training_sees_what_evaluation_sees():
     at_evaluation = np.asarray(dataset.preprocess(images, None))
     assert not np.array_equal(dataset.preprocess(images, key), at_evaluation)
     np.testing.assert_array_equal(dataset.unaugmented().preprocess(images, key), at_evaluation)
+
+
+@pytest.mark.parametrize("labels", [np.ones((6, 2), int), np.ones((6, 3), bool), np.linspace(0, 1, 6)])
+def test_labels_that_are_not_classes(labels):
+    dataset = fc.from_arrays((X, labels), (X, labels))
+    assert dataset.classes is None
+    assert dataset.train.y.shape == labels.shape
+    assert dataset.train.y.dtype.kind == labels.dtype.kind
+    with pytest.raises(fc.InputError, match="predicts classes"):
+        fc.models.build("mlp", dataset.input_shape, dataset.classes)
+    with pytest.raises(fc.InputError, match="choose iid, natural, or rows of your own"):
+        fc.partition.build("sorted", dataset.train.y, 2, 0)
+    data = fc.federate(dataset, fc.partition.build("iid", dataset.train.y, 2, 0))
+    assert data.class_rows is None
+
+
+def test_test_rows_have_owners_in_the_natural_partition():
+    groups, own = ["b", "a", "b", "c", "a", "c"], ["c", "c", "a", "b", "a", "a"]
+    dataset = fc.from_arrays((X, Y), (X, Y), groups=groups, test_groups=own)
+    assert dataset.client_names.tolist() == ["a", "b", "c"]
+    natural = fc.partition.build("natural", Y, 3, 0, dataset.groups)
+    assert fc.federate(dataset, natural).test_owners.tolist() == [2, 2, 0, 1, 0, 0]
+    iid = fc.federate(dataset, fc.partition.build("iid", Y, 3, 0))
+    assert iid.test_owners is None
+    assert iid.class_rows.tolist() == np.bincount(Y).tolist()
+
+
+@pytest.mark.parametrize(
+    ("groups", "test_groups", "message"),
+    [
+        (None, "aaaaaa", "test_groups need groups"),
+        ("aabbcc", "aabbc", "a client for each test row"),
+        ("aabbcc", "aabbxy", "test_groups name x, y, who have no training rows"),
+    ],
+)
+def test_owners_of_test_rows_that_do_not_fit(groups, test_groups, message):
+    with pytest.raises(fc.InputError, match=message):
+        fc.from_arrays((X, Y), (X, Y), groups=groups and list(groups), test_groups=list(test_groups))

@@ -6,12 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fedcos_jax.engine.callbacks import compiling, patience, score, stop_at, told
+from fedcos_jax.engine.callbacks import compiling, patience, stop_at, told
+from fedcos_jax.engine.evaluation import Evaluation, score
 from fedcos_jax.errors import InputError
 
 
 def report(accuracy=None):
-    evaluation = None if accuracy is None else SimpleNamespace(accuracy=np.float32(accuracy))
+    evaluation = None if accuracy is None else Evaluation(np.float32(1), {"accuracy": np.float32(accuracy)}, {})
     return SimpleNamespace(evaluation=evaluation)
 
 

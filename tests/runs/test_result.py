@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from fedcos_jax.engine.evaluation import Evaluation
+from fedcos_jax.engine.evaluation import Evaluation, score
 from fedcos_jax.engine.loop import History
 from fedcos_jax.engine.measures import RoundInfo
 from fedcos_jax.runs.config import Config
@@ -14,7 +14,8 @@ from fedcos_jax.runs.result import SUMMARY, as_result, history_lists, numbers, s
 
 def history(evaluated):
     accuracy = np.array(evaluated) / 100
-    return History(np.array(evaluated), Evaluation(accuracy, accuracy), RoundInfo(*[accuracy] * len(RoundInfo._fields)))
+    evaluation = Evaluation(accuracy, {"accuracy": accuracy}, {})
+    return History(np.array(evaluated), evaluation, RoundInfo(*[accuracy] * len(RoundInfo._fields)))
 
 
 @pytest.mark.parametrize(("evaluated", "mean"), [(range(1, 31), 25.5), (range(5, 31, 5), 27.5), ([20, 30], 30)])
@@ -38,3 +39,21 @@ def test_columns_of_a_history():
     columns = history_lists(history([1, 2]))
     assert set(columns) == {"round", "accuracy", "test_loss", *RoundInfo._fields}
     assert columns["accuracy"] == [1.0, 2.0]
+
+
+def test_a_model_without_accuracy_is_summed_up_by_its_own_metrics():
+    """Shares are in percent and the highest is best. Of errors the lowest is best, and clients do not count."""
+    column = np.array([0.5, 0.2, 0.4])
+    whole = history([1, 2, 13])
+    shares = {"token_accuracy": column, "client_token_accuracy_mean": column}
+    found = summary(whole._replace(evaluation=Evaluation(column, shares, {"rmse": column})))
+    assert found["best_token_accuracy"] == 50
+    assert (found["last_rmse"], found["best_rmse"], found["last10_rmse"]) == (0.4, 0.2, 0.4)
+    assert not [name for name in found if "client" in name]
+    assert str(score(Evaluation(column[0], {}, {"rmse": column[1]}))) == "rmse 0.2"
+    assert str(score(Evaluation(column[0], {"accuracy": column[1], "a": column[0]}, {}))) == "accuracy 20.00%"
+
+
+def test_a_model_without_metrics_is_summed_up_by_its_loss():
+    found = summary(history([1, 2])._replace(evaluation=Evaluation(np.array([3.0, 2.0]), {}, {})))
+    assert found == {"last_test_loss": 2.0, "best_test_loss": 2.0, "last10_test_loss": 2.5}
