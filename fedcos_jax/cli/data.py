@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from fedcos_jax.cli import charts
-from fedcos_jax.data import DATASETS, SOURCES, data_directory, load, partition
+from fedcos_jax.data import DATASETS, SOURCES, data_directory, load
 from fedcos_jax.data.sources import describe
 from fedcos_jax.runs.config import Config
 
@@ -91,9 +91,8 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 def show_partition(options: argparse.Namespace) -> None:
     dataset = load(options.dataset, data_dir=options.data_dir)
-    ownership = partition.build(
-        options.partition, dataset.train.y, options.clients, options.seed, groups=dataset.groups
-    )
+    named = {name: getattr(options, name) for name in ("dataset", "partition", "clients", "seed")}
+    ownership, _ = Config(**named).draws(dataset)
     counts = charts.class_counts(dataset.train.y, ownership, dataset.classes)
     title = f"{dataset.name}, {options.partition}, {len(counts):,} clients"
     if options.plot is not None:

@@ -10,10 +10,12 @@ from jax.tree_util import Partial
 from numpy.typing import ArrayLike
 
 from fedcos_jax.data.formats.forms import Arrays
-from fedcos_jax.data.partition import Ownership, require_rows
+from fedcos_jax.data.partition import Ownership, require_fitting
 from fedcos_jax.errors import InputError, require
 from fedcos_jax.types import Array, Examples, FederatedData, Scalar
 
+MOST_CLASSES = 2**20
+"""A larger label is a mistake: it would be an output of the model, and past 2**31 it would be another label."""
 Preprocess = Callable[[Array, Array | None], Array]
 """(stored inputs [rows, ...], key) -> model inputs [rows, ...]. The key is None at evaluation."""
 
@@ -70,13 +72,17 @@ def from_arrays(
         >>> x, y = np.random.default_rng(0).normal(size=(100, 5)), np.arange(100) % 2
         >>> dataset = fc.from_arrays((x[:80], y[:80]), (x[80:], y[80:]))
     """
-    splits = {split: Examples(*map(np.asarray, arrays)) for split, arrays in (("training", train), ("test", test))}
-    for split, (x, y) in splits.items():
-        require(len(y) > 0 and len(x) == len(y), f"{split} inputs and labels are {len(x)} and {len(y)} rows")
-        require(y.ndim == 1 and y.dtype.kind in "iu" and y.min() >= 0, f"{split} labels must be whole numbers from 0")
-    trained, tested = (examples.x.shape[1:] for examples in splits.values())
-    require(trained == tested, f"training inputs have shape {trained}, test inputs {tested}")
-    owners = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    splits = {split: _examples(split, *arrays) for split, arrays in (("training", train), ("test", test))}
+    trained, tested = (examples.x for examples in splits.values())
+    require(
+        trained.shape[1:] == tested.shape[1:],
+        f"training inputs have shape {trained.shape[1:]}, test inputs {tested.shape[1:]}",
+    )
+    require(
+        trained.dtype.kind == tested.dtype.kind,
+        f"training inputs are {trained.dtype}, test inputs {tested.dtype}: store both alike",
+    )
+    owners = None if groups is None else np.unique(_as_array(groups, "groups are ragged"), return_inverse=True)[1]
     require(
         owners is None or len(owners) == len(splits["training"].y), "groups must name a client for each training row"
     )
@@ -88,6 +94,27 @@ def from_arrays(
         preprocess=Partial(preprocess or as_stored),
         groups=owners,
     )
+
+
+def _examples(split: str, inputs: ArrayLike, labels: ArrayLike) -> Examples:
+    """The rows of one split as arrays, or InputError if they are not inputs and the classes of each of them."""
+    x = _as_array(inputs, f"{split} inputs differ in shape from row to row: pad or cut them")
+    y = _as_array(labels, f"{split} labels must be whole numbers from 0")
+    require(x.ndim > 0 and y.ndim > 0, f"{split} inputs and labels must be arrays with one entry per row")
+    require(len(y) > 0 and len(x) == len(y), f"{split} inputs and labels are {len(x)} and {len(y)} rows")
+    require(x.dtype.kind in "biuf", f"{split} inputs must be numbers, got {x.dtype}")
+    require(y.ndim == 1 and y.dtype.kind in "iu" and y.min() >= 0, f"{split} labels must be whole numbers from 0")
+    advice = "number the classes by np.unique(labels, return_inverse=True)"
+    require(y.max() < MOST_CLASSES, f"{split} labels go up to {y.max()}, past {MOST_CLASSES:,} classes: {advice}")
+    return Examples(x, y)
+
+
+def _as_array(values: ArrayLike, complaint: str) -> np.ndarray:
+    """The values as an array. Raises InputError if they are ragged."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise InputError(complaint) from None
 
 
 def as_stored(x: Array, key: Array | None) -> Array:
@@ -130,15 +157,16 @@ def federate(dataset: Dataset, ownership: Ownership, cohorts: ArrayLike | None =
         cohorts: the clients of each round, [rounds, cohort], for example from a trace of who was available. None to
             draw them from the key of a run.
     """
-    require_rows(ownership.offsets)
+    require_fitting(ownership, len(dataset.train.y))
     if cohorts is not None:
-        _require_cohorts(cohorts := np.asarray(cohorts), ownership.num_clients)
+        cohorts = _as_array(cohorts, "cohorts must be whole numbers, as many in each round as in the others")
+        _require_cohorts(cohorts, ownership.num_clients)
     as_arrays = lambda examples: jax.tree.map(jnp.asarray, examples)  # noqa: E731
     return FederatedData(
         train=as_arrays(dataset.train),
         test=as_arrays(dataset.test),
-        indices=jnp.asarray(ownership.indices),
-        offsets=jnp.asarray(ownership.offsets),
+        indices=jnp.asarray(ownership.indices, jnp.int32),
+        offsets=jnp.asarray(ownership.offsets, jnp.int32),
         preprocess=dataset.preprocess,
         cohorts=None if cohorts is None else jnp.asarray(cohorts, jnp.int32),
     )
