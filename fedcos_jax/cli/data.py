@@ -70,7 +70,7 @@ def list_datasets(options: argparse.Namespace) -> None:
     folder = data_directory(options.data_dir)
     for name, entry in DATASETS.items():
         rows = "as many as asked" if entry.rows is None else "{:,} + {:,}".format(*entry.rows)
-        print(f"{name:<14} {rows:>17} rows  {_shape(entry.shape):<8}  {describe(name, folder)}")
+        print(f"{name:<16} {rows:>17} rows  {_shape(entry.shape):<8}  {describe(name, folder)}")
 
 
 def prepare_dataset(options: argparse.Namespace) -> None:

@@ -214,8 +214,8 @@ def build(name: str, labels: np.ndarray, clients: int | None, seed: int, groups:
         >>> fc.partition.build("sorted", np.array([1, 0, 1, 0]), clients=2, seed=0).parts()
         [array([1, 3], dtype=int32), array([0, 2], dtype=int32)]
     """
-    whole = isinstance(seed, int | np.integer)
-    require(whole and 0 <= seed < 2**32, f"the seed must be a whole number, at least 0 and below 2**32, got {seed}")
+    require(isinstance(seed, int | np.integer), f"the seed must be a whole number, got {seed!r}")
+    require(0 <= seed < 2**32, f"the seed must be at least 0 and below 2**32, got {seed}")
     entry, number = parse(name)
     if entry.build is None:
         if groups is None:

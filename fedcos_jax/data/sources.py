@@ -107,7 +107,7 @@ def locate(name: str, source: str, data_dir: Path | None) -> Origin | None:
 
 
 def _from_tfds(catalogue: tfds.Catalogue, folder: Path) -> Origin:
-    kept = cache.entry_path(catalogue.name, sorted(folder.iterdir()))
+    kept = cache.entry_path(catalogue.published.name, sorted(folder.iterdir()))
     return Origin(f"TensorFlow Datasets in {folder}", kept, partial(tfds.read, catalogue, folder))
 
 
@@ -142,10 +142,11 @@ def _fetch(name: str, source: str, data_dir: Path | None) -> Origin:
         raise InputError(f"{name} was not found ({looked}): {alternatives}")
     try:
         tfds.require_preparation()
-        near = forms.find(name, entry.forms, data_dir) or forms.find(name, entry.forms, tfds.manual_folder())
+        originals = tfds.originals_folder(entry.catalogue)
+        near = forms.find(name, entry.forms, data_dir) or forms.find(name, entry.forms, originals)
         found = near or forms.find(name, entry.forms, tfds.fetch_originals(entry.catalogue))
         if found is None:
-            raise InputError(f"its download in {tfds.manual_folder()} is incomplete")
+            raise InputError(f"its download in {originals} is incomplete")
         folder = tfds.prepare(entry.catalogue, found.read())
     except InputError as error:
         raise InputError(f"{name} was not found ({looked}) and {error}; or {alternatives}") from None
