@@ -2,6 +2,8 @@
 
 from fedcos_jax.data.dataset import Dataset, federate, from_arrays, scaled
 from fedcos_jax.data.entry import DatasetEntry
+from fedcos_jax.data.leaf import from_leaf
+from fedcos_jax.data.leaf_kinds import LeafKind
 from fedcos_jax.data.registry import DATASETS
 from fedcos_jax.data.sources import DATA_DIR_VARIABLE, SOURCES, data_directory, load
 
@@ -11,9 +13,11 @@ __all__ = [
     "SOURCES",
     "Dataset",
     "DatasetEntry",
+    "LeafKind",
     "data_directory",
     "federate",
     "from_arrays",
+    "from_leaf",
     "load",
     "scaled",
 ]

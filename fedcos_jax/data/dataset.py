@@ -30,6 +30,10 @@ class Dataset(NamedTuple):
     preprocess: Preprocess
     groups: np.ndarray | None = None
     """The natural client of each training row, [rows]. None if the dataset has no clients of its own."""
+    test_groups: np.ndarray | None = None
+    """The natural client of each test row, [test rows], numbered as in `groups`. None if nobody owns test rows."""
+    client_names: np.ndarray | None = None
+    """The name of each natural client. Those without training rows come last. None if they have no names."""
 
     @property
     def input_shape(self) -> tuple[int, ...]:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from fedcos_jax import InputError, load
-from fedcos_jax.data import DATASETS, SOURCES, digits, mnist, sources
+from fedcos_jax.data import DATASETS, SOURCES, digits, leaf, mnist, sources
+from tests.data.leaf_files import write_dataset
 from tests.data.tiny_idx import TinyIdx
 
 EMBEDDED = [name for name, entry in DATASETS.items() if entry.embedded]
@@ -25,6 +26,9 @@ def dataset_of(request, monkeypatch, tmp_path):
     def get(name):
         if DATASETS[name].embedded:
             return load(name)
+        if name in leaf.ENTRIES:
+            write_dataset(tmp_path, name.removeprefix("leaf_"))
+            return load(name, data_dir=tmp_path)
         if name not in STAND_INS:
             return request.getfixturevalue("real")(name)
         tiny = TinyIdx(name, (70, 62))
