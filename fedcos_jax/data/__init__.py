@@ -2,6 +2,7 @@
 
 from fedcos_jax.data.dataset import Dataset, federate, from_arrays, scaled
 from fedcos_jax.data.entry import DatasetEntry
+from fedcos_jax.data.huggingface import from_huggingface
 from fedcos_jax.data.leaf import from_leaf
 from fedcos_jax.data.leaf_kinds import LeafKind
 from fedcos_jax.data.registry import DATASETS
@@ -17,6 +18,7 @@ __all__ = [
     "data_directory",
     "federate",
     "from_arrays",
+    "from_huggingface",
     "from_leaf",
     "load",
     "scaled",
