@@ -31,9 +31,9 @@ class Dataset(NamedTuple):
     groups: np.ndarray | None = None
     """The natural client of each training row, [rows]. None if the dataset has no clients of its own."""
     test_groups: np.ndarray | None = None
-    """The natural client of each test row, [test rows], numbered as in `groups`. None if nobody owns test rows."""
+    """The natural client of each test row, [test rows], as in `groups`. None if test rows are nobody's."""
     client_names: np.ndarray | None = None
-    """The name of each natural client. Those without training rows come last. None if they have no names."""
+    """The names of the natural clients, in the order of their numbers, [clients]. None if they have none."""
 
     @property
     def input_shape(self) -> tuple[int, ...]:
