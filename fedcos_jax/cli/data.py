@@ -69,7 +69,8 @@ def _add_data_dir(command: argparse.ArgumentParser, **options) -> None:
 def list_datasets(options: argparse.Namespace) -> None:
     folder = data_directory(options.data_dir)
     for name, entry in DATASETS.items():
-        rows = "as many as asked" if entry.rows is None else "{:,} + {:,}".format(*entry.rows)
+        unknown = "as in its files" if entry.varies else "as many as asked"
+        rows = unknown if entry.rows is None else "{:,} + {:,}".format(*entry.rows)
         print(f"{name:<16} {rows:>17} rows  {_shape(entry.shape):<8}  {describe(name, folder)}")
 
 

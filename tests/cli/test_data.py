@@ -26,6 +26,9 @@ def test_data_lists_what_is_found_and_what_to_do(monkeypatch, tmp_path, capsys):
     assert lines.keys() == DATASETS.keys()
     assert "60,000 + 10,000 rows  28x28" in lines["fashion_mnist"]
     assert "embedded" in lines["digits"]
+    assert "as in its files rows  80" in lines["leaf_shakespeare"]
+    assert "not found: get LEAF's train and test folders of sent140" in lines["leaf_sent140"]
+    assert "112,800 + 18,800 rows  28x28     not found: get gzip.zip of EMNIST" in lines["emnist"]
     assert f"cifar-10-binary/ in {tmp_path / 'data' / 'cifar10'} (not checked yet" in lines["cifar10"]
     assert "not found: get cifar-100-binary.tar.gz" in lines["cifar100"]
 
