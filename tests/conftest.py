@@ -52,6 +52,7 @@ def pytest_collection_modifyitems(items):
         if item.path.relative_to(here).as_posix().startswith(SLOW):
             item.add_marker(pytest.mark.slow)
 
+
 # It is read before the tests, which take it away from what they test.
 _REAL_DATA = os.environ.get("FEDCOS_DATA_DIR")
 
