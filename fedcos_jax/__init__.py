@@ -4,7 +4,7 @@ The names here are enough for most uses: `import fedcos_jax as fc`.
 """
 
 from fedcos_jax import aggregation, data, labels, methods, models, optimizers, penalties
-from fedcos_jax.data import Dataset, federate, from_arrays, load, partition
+from fedcos_jax.data import Dataset, federate, from_arrays, from_huggingface, from_leaf, load, partition
 from fedcos_jax.engine import devices
 from fedcos_jax.engine.callbacks import Report, patience, stop_at
 from fedcos_jax.engine.evaluation import Evaluation, per_client
@@ -70,6 +70,8 @@ __all__ = [
     "fedyogi",
     "from_arrays",
     "from_flax",
+    "from_huggingface",
+    "from_leaf",
     "grid",
     "labels",
     "load",

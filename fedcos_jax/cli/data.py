@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from fedcos_jax.cli import charts
-from fedcos_jax.data import DATASETS, SOURCES, data_directory, load, partition
+from fedcos_jax.data import DATASETS, SOURCES, data_directory, load
 from fedcos_jax.data.sources import describe
 from fedcos_jax.errors import InputError
 from fedcos_jax.runs.config import Config
@@ -70,8 +70,9 @@ def _add_data_dir(command: argparse.ArgumentParser, **options) -> None:
 def list_datasets(options: argparse.Namespace) -> None:
     folder = data_directory(options.data_dir)
     for name, entry in DATASETS.items():
-        rows = "as many as asked" if entry.rows is None else "{:,} + {:,}".format(*entry.rows)
-        print(f"{name:<14} {rows:>17} rows  {_shape(entry.shape):<8}  {describe(name, folder)}")
+        unknown = "as in its files" if entry.varies else "as many as asked"
+        rows = unknown if entry.rows is None else "{:,} + {:,}".format(*entry.rows)
+        print(f"{name:<16} {rows:>17} rows  {_shape(entry.shape):<8}  {describe(name, folder)}")
 
 
 def prepare_dataset(options: argparse.Namespace) -> None:
@@ -93,9 +94,8 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 def show_partition(options: argparse.Namespace) -> None:
     dataset = load(options.dataset, data_dir=options.data_dir)
-    ownership = partition.build(
-        options.partition, dataset.train.y, options.clients, options.seed, groups=dataset.groups
-    )
+    named = {name: getattr(options, name) for name in ("dataset", "partition", "clients", "seed")}
+    ownership, _ = Config(**named).draws(dataset)
     if dataset.classes is None:
         raise InputError(f"the labels of {dataset.name} are not classes, so no client has a mix of them to show")
     counts = charts.class_counts(dataset.train.y, ownership, dataset.classes)

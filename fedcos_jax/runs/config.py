@@ -119,10 +119,13 @@ class Config:
 
     def draws(self, dataset: data.Dataset) -> tuple[Ownership, np.ndarray | None]:
         """Who owns which rows, and who takes part in which round [rounds, cohort] (None: the key decides)."""
+        # A natural partition brings its own number of clients. The default is not a wish for another one.
+        free = self.partition == "natural" and self.clients == Config.clients
+        clients = None if free else self.clients
         if self.replay is None:
-            return partition.build(self.partition, dataset.train.y, self.clients, self.seed, dataset.groups), None
+            return partition.build(self.partition, dataset.train.y, clients, self.seed, dataset.groups), None
         generator = replay.generator(self.replay)
-        ownership = replay.ownership(generator, self.partition, dataset.train.y, self.clients, dataset.groups)
+        ownership = replay.ownership(generator, self.partition, dataset.train.y, clients, dataset.groups)
         cohort = fraction_of(ownership.num_clients, self.fraction)
         return ownership, replay.cohorts(generator, ownership.num_clients, cohort, self.rounds)
 

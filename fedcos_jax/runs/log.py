@@ -24,9 +24,7 @@ EVALUATED = ("accuracy", "test_loss")
 
 
 @contextmanager
-def log_to(
-    *targets: AbstractContextManager[Writer], evaluated: Sequence[str] = EVALUATED
-) -> Iterator[Callback]:
+def log_to(*targets: AbstractContextManager[Writer], evaluated: Sequence[str] = EVALUATED) -> Iterator[Callback]:
     """Yields the callback that writes the rounds of each report to all targets.
 
     Args:

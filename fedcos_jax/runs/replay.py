@@ -35,13 +35,17 @@ def generator(seed: int) -> np.random.RandomState:
 
 
 def ownership(
-    generator: np.random.RandomState, name: str, labels: np.ndarray, clients: int, groups: np.ndarray | None = None
+    generator: np.random.RandomState,
+    name: str,
+    labels: np.ndarray,
+    clients: int | None,
+    groups: np.ndarray | None = None,
 ) -> Ownership:
     """Who owns which rows. Arguments are as in `partition.build`."""
     entry, number = partition.parse(name)
     known = [partition.parse(alike)[0] for alike in DRAWN_ALIKE]
     require(entry in known, f"only {', '.join(DRAWN_ALIKE)} can be drawn as by the authors, got partition {name!r}")
-    if number is None:
+    if number is None or clients is None:
         return partition.build(name, labels, clients, 0, groups)
     return partition.shards(labels, clients, generator, int(number), deal=hands)
 

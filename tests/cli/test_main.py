@@ -10,7 +10,7 @@ import pytest
 from fedcos_jax.cli import flags
 from fedcos_jax.cli import main as command
 from fedcos_jax.data import DATA_DIR_VARIABLE
-from fedcos_jax.data.fashion_mnist import FILES
+from fedcos_jax.data.mnist import FILES
 
 SHORT = ["run", "--quiet", "--rounds", "2", "--local-steps", "3"]
 """The length of the local training comes last."""

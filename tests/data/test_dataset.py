@@ -16,7 +16,7 @@ X, Y = np.arange(24, dtype=np.float64).reshape(6, 4), np.array([0, 1, 2, 0, 1, 2
 def test_arrays_become_federated_data():
     dataset = fc.from_arrays((X, Y), (X[:2], Y[:2]), groups=["b", "a", "b", "a", "b", "b"])
     assert (dataset.classes, dataset.input_shape) == (3, (4,))
-    data = fc.federate(dataset, partition.build("natural", dataset.train.y, 0, 0, dataset.groups))
+    data = fc.federate(dataset, partition.build("natural", dataset.train.y, None, 0, dataset.groups))
     np.testing.assert_array_equal(data.sizes, [2, 4])
     np.testing.assert_array_equal(data.preprocess(data.train.x, None), X)
 
@@ -31,13 +31,19 @@ def test_preprocessing_of_ones_own():
     [
         ((X, Y[:4]), "training inputs and labels are 6 and 4 rows"),
         ((X[:0], Y[:0]), "0 and 0 rows"),
-        ((X, Y.astype(float)), "training labels must be whole numbers from 0 if test labels are"),
+        ((X, Y.astype(float)), "training labels are float64, test labels int32: store both alike"),
         ((X, np.stack([Y, Y], 1)), "training labels have shape (2,), test labels ()"),
         ((X, Y * np.nan), "not finite"),
         ((X, np.array(list("abcdef"))), "training labels must be numbers, got <U1"),
-        ((X, Y + 2**40), "training labels must be below 2**31 - 1"),
+        ((X, Y + 2**40), "past 1,048,576 classes"),
         ((X, Y - 1), "training labels must be whole numbers from 0"),
+        ((X, np.where(Y == 2, 2**40, Y)), "training labels go up to 1099511627776, past 1,048,576 classes"),
+        ((X, np.where(Y == 2, 2**31 - 1, Y)), "number the classes by np.unique(labels, return_inverse=True)"),
         ((X[:, :3], Y), "training inputs have shape (3,), test inputs (4,)"),
+        ((X.astype(np.uint8), Y), "training inputs are uint8, test inputs float64: store both alike"),
+        (([[1, 2], [3]], [0, 1]), "training inputs differ in shape from row to row"),
+        ((["a", "b"], [0, 1]), "training inputs must be numbers, got <U1"),
+        ((1.0, 0), "training inputs and labels must be arrays with one entry per row"),
     ],
 )
 def test_arrays_that_do_not_fit(train, message):
@@ -53,9 +59,28 @@ def test_clients_without_rows_are_refused():
 
 
 @pytest.mark.parametrize(
+    ("indices", "offsets", "message"),
+    [
+        ([0, 5], [0, 1, 2], "names rows 0 to 5, but the dataset has training rows 0 to 4"),
+        ([-1, 1], [0, 1, 2], "names rows -1 to 1"),
+        ([0, 1], [0, 1], "must go from 0 to its 2 indices"),
+        ([0, 1], [1, 2], "must go from 0 to its 2 indices"),
+        ([0, 1], [0], "must go from 0 to its 2 indices"),
+        ([0.0, 1.0], [0, 1, 2], "the indices of an ownership must be a list of whole numbers"),
+    ],
+)
+def test_an_ownership_of_another_dataset_is_refused(indices, offsets, message):
+    dataset = fc.from_arrays((X[:5], Y[:5]), (X, Y))
+    with pytest.raises(fc.InputError) as error:
+        fc.federate(dataset, partition.Ownership(np.array(indices), np.array(offsets)))
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
     ("cohorts", "message"),
     [
         ([0, 1], "got int64 [2]"),
+        ([[0, 1], [2]], "cohorts must be whole numbers, as many in each round as in the others"),
         ([[0.0, 1.0]], "got float64 [1, 2]"),
         (np.zeros((0, 2), int), "got int64 [0, 2]"),
         ([[0, 1], [1, 3]], "cohorts must name clients 0 to 2, got 0 to 3"),

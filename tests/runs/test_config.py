@@ -16,7 +16,7 @@ OTHER = {
     "momentum": 0.9,
     "weight_decay": 0.1,
     "method": "FedAvg",
-    "epsilon": 1e-4,
+    "epsilon": 1e-3,
 }
 
 
@@ -51,3 +51,13 @@ def test_the_machine_changes_no_result():
 def test_contradictions(changes, message):
     with pytest.raises(InputError, match=message):
         Config(**changes).optimizer()
+
+
+@pytest.mark.parametrize("replay", [None, 111])
+def test_a_natural_partition_needs_no_number_of_clients_and_takes_no_other(replay):
+    config = Config(dataset="dialects(4)", partition="natural", replay=replay)
+    dataset = config.load()
+    for clients in (Config.clients, 4):
+        assert dataclasses.replace(config, clients=clients).draws(dataset)[0].num_clients == 4
+    with pytest.raises(InputError, match="4 clients of its own, so the partition 'natural' cannot have 3"):
+        dataclasses.replace(config, clients=3).draws(dataset)
