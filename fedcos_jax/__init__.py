@@ -11,6 +11,7 @@ from fedcos_jax.engine.experiment import Experiment
 from fedcos_jax.engine.loop import History, Report, run, simulate, stop_at
 from fedcos_jax.engine.measures import RoundInfo
 from fedcos_jax.engine.schedule import Schedule
+from fedcos_jax.engine.scores import confusion, evaluate, per_client
 from fedcos_jax.engine.sweep import Trial, grid, sweep
 from fedcos_jax.errors import InputError
 from fedcos_jax.labels import METHODS, parse
@@ -27,14 +28,17 @@ from fedcos_jax.methods import (
     scaffold,
     with_fedcos,
 )
-from fedcos_jax.models import Model, from_flax
+from fedcos_jax.models import Model, from_flax, started_from
 from fedcos_jax.optimizers import client_sgd
+from fedcos_jax.runs.opened import Checkpoint, open_checkpoint
+from fedcos_jax.runs.parameters import load_params, save_params
 from fedcos_jax.types import FederatedData, FederatedMethod, LocalContext, LocalMove, Penalty, RoundState, ServerMove
 
 __version__ = "0.1.0"
 
 __all__ = [
     "METHODS",
+    "Checkpoint",
     "Dataset",
     "Evaluation",
     "Experiment",
@@ -54,8 +58,10 @@ __all__ = [
     "Trial",
     "aggregation",
     "client_sgd",
+    "confusion",
     "data",
     "devices",
+    "evaluate",
     "fedadam",
     "fedavg",
     "fedavgm",
@@ -71,15 +77,20 @@ __all__ = [
     "grid",
     "labels",
     "load",
+    "load_params",
     "methods",
     "models",
+    "open_checkpoint",
     "optimizers",
     "parse",
     "partition",
     "penalties",
+    "per_client",
     "run",
+    "save_params",
     "scaffold",
     "simulate",
+    "started_from",
     "stop_at",
     "sweep",
     "with_fedcos",

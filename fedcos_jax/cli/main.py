@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
 from fedcos_jax import __version__
-from fedcos_jax.cli import data, listing, plot, run, sweep
+from fedcos_jax.cli import data, evaluate, listing, plot, run, sweep
 from fedcos_jax.cli.flags import flag
 from fedcos_jax.engine import devices
 from fedcos_jax.engine.compilation import keep_compiled_programs
@@ -76,6 +76,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"fedcos {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run.add_run(commands)
+    evaluate.add_evaluate(commands)
     sweep.add_sweep(commands)
     plot.add_plot(commands)
     data.add_data(commands)

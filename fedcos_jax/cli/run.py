@@ -16,7 +16,9 @@ from fedcos_jax.runs.config import Config
 from fedcos_jax.runs.estimate import estimate
 from fedcos_jax.runs.execute import execute
 from fedcos_jax.runs.log import CSV_FILE, INSTALL_TENSORBOARD, has_tensorboard, is_log_of, open_log
+from fedcos_jax.runs.parameters import Latest, require_name, save_params
 from fedcos_jax.runs.prepare import prepare
+from fedcos_jax.runs.result import about_model
 
 if TYPE_CHECKING:
     from fedcos_jax.runs.checkpoint import Checkpoints
@@ -31,6 +33,8 @@ EXAMPLES = """examples:
   fedcos run --dry-run --model cnn --dataset cifar10  what it would run, need and take
   fedcos run --out result.json --log-dir log          write result.json and result.toml, and log/ during the run
   fedcos run --config result.toml --seed 1            the same run with another seed
+  fedcos run --save model.safetensors                 write the trained parameters; `fedcos evaluate` reads them
+  fedcos run --from model.safetensors --lr 0.01       start from them
   fedcos run --checkpoint-dir kept --rounds 500       if it is killed, the same command goes on where it was
   fedcos run --rounds 500 --stop-at 95                end at 95% test accuracy"""
 
@@ -57,13 +61,14 @@ def run(options: argparse.Namespace) -> None:
     refuse_idle_options(options, config.method)
     require(not places.tensorboard or bool(places.log_dir), "--tensorboard needs --log-dir, where it writes")
     result_file, config_file = _outputs(places.out, options.config)
+    model_file = _model_file(places.save, config.start_from)
     prepared = prepare(config, places.data_dir, source=places.source)
     config = prepared.config
     resolved = settings.to_toml(dataclasses.asdict(config) | {"data_dir": places.data_dir, "source": places.source})
     if options.dry_run:
         print(resolved, *estimate(prepared).lines(), sep="\n")
         return
-    for path in (result_file, config_file):
+    for path in (result_file, config_file, model_file):
         if path is not None:
             # Before the run: a place that cannot be written to must not cost one.
             files.require_writable(path)
@@ -79,11 +84,15 @@ def run(options: argparse.Namespace) -> None:
         callbacks.append(stack.enter_context(progress_bar(config.method, config.rounds, shown=not places.quiet)))
         if places.stop_at is not None:
             callbacks.append(stop_at(_share(places.stop_at)))
+        latest = Latest()
+        callbacks.append(latest)
         if config_file is not None:
             files.write_text(config_file, resolved)
         result = execute(prepared, callbacks, checkpoints)
     if result_file is not None:
         files.write(result_file, result)
+    if model_file is not None:
+        save_params(model_file, latest.params, about_model(config, result))
     print(closing_line(result))
 
 
@@ -110,6 +119,17 @@ def _outputs(out: str | None, config: Path | None) -> tuple[Path | None, Path | 
     own = config is not None and config.resolve() == config_file.resolve()
     require(not own, f"--out {out} would write over the config {config}: choose another name")
     return result_file, config_file
+
+
+def _model_file(save: str | None, start_from: str | None) -> Path | None:
+    """The file of the last model."""
+    if save is None:
+        return None
+    path = Path(save)
+    require_name(path)
+    own = start_from is not None and Path(start_from).resolve() == path.resolve()
+    require(not own, f"--save {save} would write over the parameters that the run starts from: choose another name")
+    return path
 
 
 def _open_checkpoints(places: InputOutput, config: Config) -> "Checkpoints":

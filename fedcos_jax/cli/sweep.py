@@ -25,7 +25,7 @@ from fedcos_jax.runs.result import SUMMARY, history_lists, summary, versions
 
 SWEPT = (*settings.of_kind(Config, "number"), *FLAGS)
 """What the points of a grid may differ in. Anything else changes the shapes of the run."""
-NOT_TAKEN = ("log_dir", "tensorboard", "checkpoint_dir", "checkpoint_seconds", "stop_at")
+NOT_TAKEN = ("save", "log_dir", "tensorboard", "checkpoint_dir", "checkpoint_seconds", "stop_at")
 """The flags of `fedcos run` that a sweep does not take. It keeps every finished batch of runs by itself."""
 
 EXAMPLES = """examples:
@@ -70,6 +70,7 @@ def run(options: argparse.Namespace) -> None:
     Points in the folder that are not in the grid stay in the table.
     """
     config, places = flags.resolve(options)
+    config = config.pinned()
     for name in NOT_TAKEN:
         taken = getattr(places, name) != getattr(flags.InputOutput, name)
         require(not taken, f"a sweep takes no {flag(name)}: it keeps finished runs by itself")
