@@ -23,6 +23,11 @@ from fedcos_jax.types import Params
 SCENE = ("dataset", "model", "partition", "clients", "seed", "replay")
 """The settings that an evaluation depends on. The file has those of its run."""
 
+WIDEST = 20
+"""The most classes that a printed table of confusion has."""
+MISTAKES = 15
+"""How many mistakes are shown of a larger table."""
+
 
 def add_evaluate(commands) -> None:
     """Adds `evaluate` to the subcommands."""
@@ -99,16 +104,13 @@ def score(params: Params, experiment: Experiment, *, by_client: bool, by_class: 
     rows = len(experiment.data.test.y)
     scores: dict[str, Any] = dict(zip(("accuracy", "loss"), numbers(np.array([100 * accuracy, loss])), strict=True))
     scores["test_rows"] = rows
-    if not (by_client or by_class):
-        return scores
-    table = confusion(params, experiment)
     if by_client:
-        accuracies = 100 * per_client(table, experiment)
+        accuracies = 100 * per_client(params, experiment)["accuracy"]
         spread = [np.nanmean(accuracies), np.nanstd(accuracies), np.nanpercentile(accuracies, 10)]
         summary = dict(zip(("mean", "standard_deviation", "worst_decile"), numbers(np.array(spread)), strict=True))
         scores["per_client"] = summary | {"accuracy": numbers(accuracies)}
     if by_class:
-        scores["confusion"] = table.tolist()
+        scores["confusion"] = confusion(params, experiment).tolist()
     return scores
 
 
@@ -130,7 +132,12 @@ def lines(path: Path, config: Config, scores: dict[str, Any]) -> list[str]:
 
 
 def table_lines(table: np.ndarray) -> list[str]:
-    """The table of confusion, aligned: labels down, predictions across, and the accuracy of each class."""
+    """The table of confusion, aligned: labels down, predictions across, and the accuracy of each class.
+
+    A table that is too wide for a screen is shown by its largest mistakes.
+    """
+    if len(table) > WIDEST:
+        return _largest_mistakes(table)
     accuracy = [f"{100 * row[i] / row.sum():.1f}%" if row.sum() else "-" for i, row in enumerate(table)]
     width = max(len(str(table.max())), len(str(len(table) - 1))) + 1
     first = len("label")
@@ -140,3 +147,14 @@ def table_lines(table: np.ndarray) -> list[str]:
         for name, (row, share) in enumerate(zip(table.tolist(), accuracy, strict=True))
     ]
     return [head, "-" * len(head), *rows]
+
+
+def _largest_mistakes(table: np.ndarray) -> list[str]:
+    mistakes = table * (1 - np.eye(len(table), dtype=table.dtype))
+    largest = np.argsort(-mistakes, axis=None, kind="stable")[:MISTAKES]
+    rows = [
+        f"{table[label, found]:>6} of {table[label].sum():>5} rows of class {label} are taken for class {found}"
+        for label, found in zip(*np.unravel_index(largest, table.shape), strict=True)
+        if mistakes[label, found]
+    ]
+    return [f"the most frequent mistakes among {len(table)} classes (--out writes the whole table):", *rows]

@@ -70,16 +70,20 @@ def _predicted(model: Model, params: Params, preprocess: Callable[..., Array], x
     return jnp.argmax(model.apply(params, preprocess(x, None), None), axis=-1)
 
 
-def per_client(table: np.ndarray, experiment: Experiment) -> np.ndarray:
-    """The accuracy that each client would see on test rows with its own mix of labels, [clients].
+def per_client(params: Params, experiment: Experiment) -> dict[str, np.ndarray]:
+    """What each client would see on test rows with its own mix of labels: accuracy in [0, 1], [clients].
 
     It is Σ p(c) a(c), where p(c) is the share of class c in the client's training rows and a(c) is the model's accuracy
     on class c. Classes without test rows are left out. A client that has no others gets NaN.
 
     Args:
-        table: from `confusion`.
-        experiment: who owns which training rows.
+        params: of the experiment's model.
+        experiment: whose model and test set to take, and who owns which training rows.
+
+    Example:
+        >>> np.percentile(fc.per_client(state.params, experiment)["accuracy"], 10)  # the worst decile
     """
+    table = confusion(params, experiment)
     data, classes = experiment.data, len(table)
     rows = table.sum(axis=1)
     accuracy = table.diagonal() / np.maximum(rows, 1)
@@ -88,4 +92,4 @@ def per_client(table: np.ndarray, experiment: Experiment) -> np.ndarray:
     counts = np.bincount(owners * classes + labels, minlength=data.num_clients * classes)
     counts = counts.reshape(-1, classes) * (rows > 0)[None, :]
     known = counts.sum(axis=1)
-    return np.where(known > 0, counts @ accuracy / np.maximum(known, 1), np.nan)
+    return {"accuracy": np.where(known > 0, counts @ accuracy / np.maximum(known, 1), np.nan)}
