@@ -12,6 +12,7 @@ from fedcos_jax.engine.experiment import Experiment
 from fedcos_jax.engine.loop import History, run, simulate
 from fedcos_jax.engine.measures import RoundInfo
 from fedcos_jax.engine.schedule import Schedule
+from fedcos_jax.engine.scores import confusion, evaluate
 from fedcos_jax.engine.sweep import Trial, grid, sweep
 from fedcos_jax.errors import InputError
 from fedcos_jax.labels import METHODS, parse
@@ -28,14 +29,17 @@ from fedcos_jax.methods import (
     scaffold,
     with_fedcos,
 )
-from fedcos_jax.models import Metric, Model, from_flax, losses
+from fedcos_jax.models import Metric, Model, from_flax, losses, started_from
 from fedcos_jax.optimizers import client_sgd
+from fedcos_jax.runs.opened import Checkpoint, open_checkpoint
+from fedcos_jax.runs.parameters import load_params, save_params
 from fedcos_jax.types import FederatedData, FederatedMethod, LocalContext, LocalMove, Penalty, RoundState, ServerMove
 
 __version__ = "0.1.0"
 
 __all__ = [
     "METHODS",
+    "Checkpoint",
     "Dataset",
     "Evaluation",
     "Experiment",
@@ -56,8 +60,10 @@ __all__ = [
     "Trial",
     "aggregation",
     "client_sgd",
+    "confusion",
     "data",
     "devices",
+    "evaluate",
     "fedadam",
     "fedavg",
     "fedavgm",
@@ -75,9 +81,11 @@ __all__ = [
     "grid",
     "labels",
     "load",
+    "load_params",
     "losses",
     "methods",
     "models",
+    "open_checkpoint",
     "optimizers",
     "parse",
     "partition",
@@ -85,8 +93,10 @@ __all__ = [
     "penalties",
     "per_client",
     "run",
+    "save_params",
     "scaffold",
     "simulate",
+    "started_from",
     "stop_at",
     "sweep",
     "with_fedcos",

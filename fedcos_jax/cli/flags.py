@@ -24,6 +24,7 @@ class InputOutput:
     data_dir: str | None = setting(None, GROUP, "folder of the datasets (default: variable FEDCOS_DATA_DIR)")
     source: str = setting("auto", GROUP, f"of the dataset: {', '.join(SOURCES)}")
     out: str | None = setting(None, GROUP, "write the result as JSON, and the config that gives it as TOML beside it")
+    save: str | None = setting(None, GROUP, "write the parameters of the last model to this .safetensors file")
     log_dir: str | None = setting(None, GROUP, "write the history during the run: CSV, JSON Lines, TensorBoard")
     tensorboard: bool | None = setting(
         None, GROUP, "write TensorBoard's event files in the log directory (default: if tensorboardX is installed)"
@@ -82,7 +83,10 @@ def _add_flags(parser: argparse.ArgumentParser, *kinds: type) -> dict[str, argpa
         if is_switch:
             how = {"action": argparse.BooleanOptionalAction}
         groups[field.metadata["group"]].add_argument(
-            flag(field.name), **how, default=None, help=field.metadata["help"] + shown
+            *filter(None, (flag(field.name), field.metadata["also"])),
+            **how,
+            default=None,
+            help=field.metadata["help"] + shown,
         )
     return groups
 
@@ -90,8 +94,10 @@ def _add_flags(parser: argparse.ArgumentParser, *kinds: type) -> dict[str, argpa
 def resolve(options: argparse.Namespace) -> tuple[Config, InputOutput]:
     """What the flags and the config file say."""
     texts = {} if options.config is None else settings.read_file(options.config, keys())
-    # The numbers in the file belong to the method in the file, and its epochs replace steps.
+    # The numbers in the file belong to the method in the file, and its epochs replace steps. Its checksum belongs to
+    # its parameters.
     replaced = [*(FLAGS if options.method is not None else ()), *(["local_epochs"] if options.local_steps else [])]
+    replaced += ["start_checksum"] if options.start_from else []
     texts = {name: text for name, text in texts.items() if name not in replaced}
     refuse_contradictions(options)
     texts |= {name: str(value) for name in keys() if (value := getattr(options, name)) is not None}

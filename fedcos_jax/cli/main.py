@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from fedcos_jax import __version__
-from fedcos_jax.cli import completion, data, imports, listing, plot, run, sweep
+from fedcos_jax.cli import completion, data, evaluate, imports, listing, plot, run, sweep
 from fedcos_jax.cli.colour import red
 from fedcos_jax.cli.flags import flag
 from fedcos_jax.engine import devices
@@ -93,6 +93,7 @@ def parser() -> argparse.ArgumentParser:
     parser.set_defaults(command=None)
     commands = parser.add_subparsers(metavar="COMMAND")
     run.add_run(commands)
+    evaluate.add_evaluate(commands)
     sweep.add_sweep(commands)
     plot.add_plot(commands)
     data.add_data(commands)

@@ -24,7 +24,9 @@ from fedcos_jax.runs.execute import execute
 from fedcos_jax.runs.log import is_log_of, log_to, open_log
 from fedcos_jax.runs.logs.mlflow import mlflow_run
 from fedcos_jax.runs.logs.wandb import wandb_run
+from fedcos_jax.runs.parameters import Latest, require_name, save_params
 from fedcos_jax.runs.prepare import Prepared, prepare
+from fedcos_jax.runs.result import about_model
 
 if TYPE_CHECKING:
     from fedcos_jax.runs.checkpoint import Checkpoints
@@ -39,6 +41,8 @@ EXAMPLES = """examples:
   fedcos run --dry-run --model cnn --dataset cifar10  what it would run, need and take
   fedcos run --out result.json --log-dir log          write result.json and result.toml, and log/ during the run
   fedcos run --config result.toml --seed 1            the same run with another seed
+  fedcos run --save model.safetensors                 write the trained parameters; `fedcos evaluate` reads them
+  fedcos run --from model.safetensors --lr 0.01       start from them
   fedcos run --checkpoint-dir kept --rounds 500       if it is killed, the same command goes on where it was
   fedcos run --rounds 500 --target-accuracy 95        end at 95% test accuracy
   fedcos run --rounds 500 --patience 20               end after 20 evaluations without a better accuracy
@@ -69,6 +73,7 @@ def run(options: argparse.Namespace) -> None:
     require(not places.tensorboard or bool(places.log_dir), "--tensorboard needs --log-dir, where it writes")
     ends = _ends(places)
     result_file, config_file = _outputs(places.out, options.config)
+    model_file = _model_file(places.save, config.start_from)
     prepared = prepare(config, places.data_dir, source=places.source)
     config = prepared.config
     beside = {"data_dir": places.data_dir, "source": places.source, KEY: named(options) or None}
@@ -82,7 +87,7 @@ def run(options: argparse.Namespace) -> None:
             needs = estimate(prepared).lines()
         print(*needs, sep="\n")
         return
-    for path in (result_file, config_file):
+    for path in (result_file, config_file, model_file):
         if path is not None:
             # Before the run: a place that cannot be written to must not cost one.
             files.require_writable(path)
@@ -90,13 +95,16 @@ def run(options: argparse.Namespace) -> None:
     with ExitStack() as stack:
         logs = [stack.enter_context(log) for log in _logs(places, prepared, resolved, checkpoints)]
         bar = stack.enter_context(progress_bar(config.method, config.rounds, shown=not places.quiet))
+        latest = Latest()
         if places.log_dir is not None and places.tensorboard is None and not is_installed("tensorboardX"):
             print("fedcos: writing no event files; for those pip install tensorboardX", file=sys.stderr)
         if config_file is not None:
             files.write_text(config_file, resolved)
-        result = execute(prepared, [*logs, bar, *ends], checkpoints)
+        result = execute(prepared, [*logs, bar, latest, *ends], checkpoints)
     if result_file is not None:
         files.write(result_file, result)
+    if model_file is not None:
+        save_params(model_file, latest.params, about_model(config, result))
     print(closing_line(result, metrics))
 
 
@@ -158,6 +166,17 @@ def _outputs(out: str | None, config: Path | None) -> tuple[Path | None, Path | 
     own = config is not None and config.resolve() == config_file.resolve()
     require(not own, f"--out {out} would write over the config {config}: choose another name")
     return result_file, config_file
+
+
+def _model_file(save: str | None, start_from: str | None) -> Path | None:
+    """The file of the last model."""
+    if save is None:
+        return None
+    path = Path(save)
+    require_name(path)
+    own = start_from is not None and Path(start_from).resolve() == path.resolve()
+    require(not own, f"--save {save} would write over the parameters that the run starts from: choose another name")
+    return path
 
 
 def _open_checkpoints(places: InputOutput, config: Config) -> "Checkpoints":

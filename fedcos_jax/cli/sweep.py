@@ -24,6 +24,7 @@ from fedcos_jax.runs.execute import Finished, run_together
 from fedcos_jax.runs.result import SUMMARY, history_lists, summary, versions
 
 NOT_TAKEN = (
+    "save",
     "log_dir",
     "tensorboard",
     "wandb",
@@ -82,6 +83,7 @@ def run(options: argparse.Namespace) -> None:
     Points in the folder that are not in the grid stay in the table.
     """
     config, places = flags.resolve(options)
+    config = config.pinned()
     for name in NOT_TAKEN:
         taken = getattr(places, name) != getattr(flags.InputOutput, name)
         require(not taken, f"a sweep takes no {flag(name)}: it keeps finished runs by itself")

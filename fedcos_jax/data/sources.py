@@ -59,6 +59,7 @@ def load(name: str, source: str = "auto", data_dir: str | os.PathLike | None = N
         >>> fc.load("digits").train.x.shape
         (1437, 8, 8)
     """
+    require(not name.endswith(".safetensors"), f"{name} holds parameters, not a dataset: fc.load_params reads it")
     entry, numbers = parse(name)
     require_known(source, SOURCES, "source")
     if entry.embedded:

@@ -18,6 +18,7 @@ from fedcos_jax import tree
 from fedcos_jax.engine.devices import SAME
 from fedcos_jax.engine.experiment import CLIENTS, Experiment, Federation, require_groups
 from fedcos_jax.models import Metric, Model, losses
+from fedcos_jax.models.start import fitted
 from fedcos_jax.types import Array, FederatedData, Params
 
 Sums: TypeAlias = dict[str, tuple[Array, Any]]
@@ -132,7 +133,7 @@ def per_client(params: Params, experiment: Experiment) -> dict[str, np.ndarray]:
     """The loss and each metric of every client, [clients]. A client without test rows has NaN.
 
     Args:
-        params: of the global model, like `state.params`.
+        params: of the experiment's model, like `state.params`.
         experiment: its data says which test rows are whose, or which classes are.
 
     Example:
@@ -141,6 +142,7 @@ def per_client(params: Params, experiment: Experiment) -> dict[str, np.ndarray]:
     """
     require_groups(experiment.data)
     placement = experiment.federation.shapes.placement
+    params = fitted(params, experiment.model)
     return jax.device_get(_compiled_per_client(*placement.replicate((params, experiment.federation))))
 
 

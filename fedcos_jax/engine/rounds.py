@@ -10,11 +10,11 @@ import optax
 from fedcos_jax import tree
 from fedcos_jax.engine import sampling
 from fedcos_jax.engine.cohort import Clients, train_cohort
-from fedcos_jax.engine.devices import DIVIDED, SAME
+from fedcos_jax.engine.devices import DIVIDED, SAME, Placement
 from fedcos_jax.engine.experiment import Federation
 from fedcos_jax.engine.measures import RoundInfo, round_info
 from fedcos_jax.errors import require
-from fedcos_jax.types import Array, FederatedData, RoundState, ServerMove
+from fedcos_jax.types import Array, FederatedData, FederatedMethod, Params, RoundState, ServerMove
 
 _SPECS: dict[str, Any] = dict.fromkeys(RoundState._fields, SAME) | {"client_memories": DIVIDED}
 STATE_SPECS = RoundState(**_SPECS)
@@ -42,13 +42,18 @@ def as_key(key: Array | int) -> Array:
 
 def init_state(key: Array | int, federation: Federation) -> RoundState:
     """The state before the first round: x̂⁰ drawn from the key, d̂⁰ = 0."""
-    method, placement = federation.method, federation.shapes.placement
-    num_clients = federation.data.num_clients
     init_key, run_key = jax.random.split(as_key(key))
     params = federation.model.init(init_key)
+    return first_state(run_key, params, federation.method, federation.data.num_clients, federation.shapes.placement)
+
+
+def first_state(
+    key: Array, params: Params, method: FederatedMethod, num_clients: int, placement: Placement
+) -> RoundState:
+    """The state before the first round, from its parameters and from the key of everything after them."""
     memories = tree.stack(method.penalty.client_init(params), placement.even_rows(num_clients))
     return RoundState(
-        key=run_key,
+        key=key,
         round=jnp.zeros((), jnp.int32),
         params=params,
         server_opt_state=method.server().init(params),

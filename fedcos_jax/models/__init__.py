@@ -7,6 +7,7 @@ from fedcos_jax.models.mlp import MLP
 from fedcos_jax.models.model import Model, from_flax, num_parameters
 from fedcos_jax.models.registry import MODELS, ModelEntry, build
 from fedcos_jax.models.resnet import ResNet18
+from fedcos_jax.models.start import checksum, started_from
 
 __all__ = [
     "CNN",
@@ -19,8 +20,10 @@ __all__ = [
     "ModelEntry",
     "ResNet18",
     "build",
+    "checksum",
     "cross_entropy",
     "from_flax",
     "num_parameters",
+    "started_from",
     "top1",
 ]

@@ -100,19 +100,8 @@ class Checkpoints:
         """What a run on `count` devices stored. The state is on our devices if they are as many, else on one."""
         federation = experiment.federation
         like = jax.eval_shape(lambda: init_state(key, federation))
-        rows = -(-federation.data.num_clients // count) * count
-        memories = jax.tree.map(
-            lambda leaf: jax.ShapeDtypeStruct((rows, *leaf.shape[1:]), leaf.dtype), like.client_memories
-        )
-        here = federation.shapes.placement
-        where = here if here.count == count else devices.available(1)
-        wanted = RoundState(*map(_placed(where), like._replace(client_memories=memories), STATE_SPECS))
-        parts = ocp.args.Composite(state=ocp.args.StandardRestore(wanted), history=ocp.args.StandardRestore())
         with self._manager() as manager:
-            kept = manager.restore(manager.latest_step(), args=parts)
-        columns = kept.history
-        rounds = RoundInfo(**columns["rounds"])
-        return kept.state, History(columns["evaluated"], _evaluation(columns["evaluation"]), rounds)
+            return restore(manager, like, count, federation.shapes.placement)
 
     def _keep(self, state: RoundState, history: History, placement: Placement) -> None:
         about = {"identity": self.identity, "seconds": self.seconds, "devices": placement.count}
@@ -126,6 +115,30 @@ class Checkpoints:
         # The next tick reuses the state's buffers, so the checkpoint must be written by then.
         options = ocp.CheckpointManagerOptions(max_to_keep=1, enable_async_checkpointing=False)
         return ocp.CheckpointManager(self.folder.absolute(), options=options)
+
+
+def restore(
+    manager: ocp.CheckpointManager, like: RoundState, count: int, here: Placement
+) -> tuple[RoundState, History]:
+    """The state and the history that a run on `count` devices stored.
+
+    Args:
+        manager: of the folder.
+        like: the shapes of the state.
+        count: number of devices that shared the run.
+        here: where the state goes if these are as many devices. Otherwise it goes on one device.
+    """
+    rows = -(-like.steps_taken.shape[0] // count) * count
+    memories = jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct((rows, *leaf.shape[1:]), leaf.dtype), like.client_memories
+    )
+    where = here if here.count == count else devices.available(1)
+    wanted = RoundState(*map(_placed(where), like._replace(client_memories=memories), STATE_SPECS))
+    parts = ocp.args.Composite(state=ocp.args.StandardRestore(wanted), history=ocp.args.StandardRestore())
+    kept = manager.restore(manager.latest_step(), args=parts)
+    columns = kept.history
+    rounds = RoundInfo(**columns["rounds"])
+    return kept.state, History(columns["evaluated"], _evaluation(columns["evaluation"]), rounds)
 
 
 def _evaluation(columns: dict[str, Any]) -> Evaluation:

@@ -37,6 +37,15 @@ def as_result(config: Config, history: History, seconds: float) -> dict[str, Any
     }
 
 
+def about_model(config: Config, result: dict[str, Any]) -> dict[str, Any]:
+    """What is stored beside the parameters of a run's last model, so that equal runs store the same.
+
+    It is the result without history and time. Its config has only the settings that results depend on.
+    """
+    kept = {name: value for name, value in result.items() if name not in ("history", "seconds")}
+    return kept | {"config": config.results}
+
+
 def summary(history: History) -> dict[str, float]:
     """The last and best value of each metric, and its mean over the evaluations in the last ten rounds.
 

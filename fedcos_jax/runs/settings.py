@@ -22,9 +22,9 @@ Kind = Literal["shape", "number", "machine"]
 """
 
 
-def setting(default: Any, group: str, text: str, kind: Kind = "machine") -> Any:
-    """A field of a dataclass of settings: its heading and text in `--help`, and what depends on it."""
-    return dataclasses.field(default=default, metadata={"group": group, "help": text, "kind": kind})
+def setting(default: Any, group: str, text: str, kind: Kind = "machine", also: str | None = None) -> Any:
+    """A field of a dataclass of settings: its heading and text in `--help`, what depends on it, and a second flag."""
+    return dataclasses.field(default=default, metadata={"group": group, "help": text, "kind": kind, "also": also})
 
 
 def of_kind(settings: type, *kinds: Kind) -> tuple[str, ...]:

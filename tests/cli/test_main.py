@@ -165,7 +165,9 @@ def test_results_with_a_dot_in_their_names_keep_configs_of_their_own(capsys, tmp
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mu_0.01", "mu_0.01.toml"]
 
 
-@pytest.mark.parametrize("command", ["", "run", "plot", "data", "data prepare", "partition", "list", "completion"])
+@pytest.mark.parametrize(
+    "command", ["", "run", "evaluate", "plot", "data", "data prepare", "partition", "list", "completion"]
+)
 def test_help_has_examples(capsys, command):
     code, printed, _ = fedcos(capsys, *command.split(), "--help")
     assert code == 0

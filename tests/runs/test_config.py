@@ -2,10 +2,12 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 from fedcos_jax.errors import InputError
 from fedcos_jax.runs.config import Config
+from fedcos_jax.runs.parameters import save_params
 from fedcos_jax.runs.settings import of_kind
 
 OTHER = {
@@ -39,6 +41,19 @@ def test_the_machine_changes_no_result():
     changed = Config(chunk=3, devices=1)
     assert changed.results == Config().results
     assert changed.identity == Config().identity
+
+
+def test_what_a_run_starts_from_is_known_by_its_checksum(tmp_path):
+    one, same, other = (str(tmp_path / f"{name}.safetensors") for name in ("one", "same", "other"))
+    for path, value in ((one, 1.0), (same, 1.0), (other, 2.0)):
+        save_params(path, {"a": np.full(3, value)}, {"path": path})
+    pinned = Config(start_from=one).pinned()
+    assert pinned.identity == Config(start_from=same).pinned().identity
+    assert pinned.identity != Config(start_from=other).pinned().identity
+    assert pinned.pinned() == pinned
+    assert Config().pinned() == Config()
+    with pytest.raises(InputError, match=r"other.safetensors does not hold the parameters"):
+        dataclasses.replace(pinned, start_from=other).pinned()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from fedcos_jax.engine.evaluation import Evaluation, score
 from fedcos_jax.engine.loop import History
 from fedcos_jax.engine.measures import RoundInfo
 from fedcos_jax.runs.config import Config
-from fedcos_jax.runs.result import SUMMARY, as_result, history_lists, numbers, summary
+from fedcos_jax.runs.result import SUMMARY, about_model, as_result, history_lists, numbers, summary
 
 
 def history(evaluated):
@@ -29,6 +29,14 @@ def test_a_result_is_json():
     assert result["rounds"] == 4
     assert result["config"]["rounds"] == 9
     assert set(SUMMARY) <= set(result)
+
+
+def test_equal_runs_say_the_same_about_their_models():
+    slow, quick = (as_result(Config(devices=count), history([2]), seconds) for count, seconds in ((1, 9.0), (2, 1.0)))
+    about = about_model(Config(devices=1), slow)
+    assert about == about_model(Config(devices=2), quick)
+    assert about["rounds"] == 2
+    assert about["config"] == Config().results
 
 
 def test_numbers_that_json_does_not_know_are_none():
