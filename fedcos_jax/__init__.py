@@ -27,7 +27,7 @@ from fedcos_jax.methods import (
     scaffold,
     with_fedcos,
 )
-from fedcos_jax.models import Model, from_flax
+from fedcos_jax.models import Model, from_equinox, from_flax, from_functions, from_nnx
 from fedcos_jax.optimizers import client_sgd
 from fedcos_jax.types import FederatedData, FederatedMethod, LocalContext, LocalMove, Penalty, RoundState, ServerMove
 
@@ -67,7 +67,10 @@ __all__ = [
     "fedprox",
     "fedyogi",
     "from_arrays",
+    "from_equinox",
     "from_flax",
+    "from_functions",
+    "from_nnx",
     "grid",
     "labels",
     "load",

@@ -9,9 +9,10 @@ from jax.typing import DTypeLike
 
 from fedcos_jax.errors import InputError, require, require_known
 from fedcos_jax.models.cnn import CNN, FMNISTCNN
+from fedcos_jax.models.frameworks import from_flax
 from fedcos_jax.models.lstm import LSTM
 from fedcos_jax.models.mlp import MLP
-from fedcos_jax.models.model import Model, from_flax
+from fedcos_jax.models.model import Model
 from fedcos_jax.models.resnet import ResNet18
 
 
@@ -66,7 +67,7 @@ def build(name: str, input_shape: tuple[int, ...], classes: int, input_dtype: DT
     entry = MODELS[name]
     _check_inputs(name, input_shape, input_dtype)
     wanted_dtype = "int32" if entry.inputs == "symbols" else "float32"
-    return from_flax(entry.module(classes), input_shape, wanted_dtype, entry.cpu_chunk)
+    return from_flax(entry.module(classes), input_shape, wanted_dtype, entry.cpu_chunk, fast_layers=False)
 
 
 def _check_inputs(name: str, shape: tuple[int, ...], dtype: DTypeLike | None) -> None:
