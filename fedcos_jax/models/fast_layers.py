@@ -130,7 +130,7 @@ def _rnn(module: nn.RNN, x: Array, **options: Any) -> Array | None:
         getattr(module, name) if options.get(name) is None else options[name]
         for name in ("reverse", "keep_order", "time_major")
     )
-    others = {name for name, value in options.items() if value not in (None, False)}
+    others = {name for name, value in options.items() if value is not None and value is not False}
     if type(cell) not in _LSTM_CELLS or others - {"reverse", "keep_order", "time_major"} or x.ndim != 3:
         return None
     usual = cell.gate_fn is nn.sigmoid and cell.activation_fn is nn.tanh and cell.carry_init is nn.initializers.zeros

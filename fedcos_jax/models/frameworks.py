@@ -45,9 +45,9 @@ def from_flax(
 ) -> Model:
     """The model of a flax.linen module whose `__call__` takes the inputs, and `train` if training differs.
 
-    On CPUs, flax's convolutions, group norms, LSTMs and poolings run in the faster forms of `fedcos_jax.ops`. Parameters
-    stay the same, and so do values, up to rounding. A line of the logger `fedcos_jax` says which layers do, at level
-    INFO. Equal modules give the same object, so that they share compiled programs.
+    On CPUs, flax's convolutions, group norms, LSTMs and poolings run in the faster forms of `fedcos_jax.ops`.
+    Parameters stay the same, and so do values, up to rounding. A line of the logger `fedcos_jax` says which layers do,
+    at level INFO. Equal modules give the same object, so that they share compiled programs.
 
     Args:
         module: e.g. `MLP(classes=10)`. It draws its dropout from the rng stream "dropout".
@@ -144,8 +144,8 @@ def from_equinox(
 ) -> Model:
     """The model of an equinox module. A model made anew compiles anew, so make it once.
 
-    As is the custom there, the module takes one example, and an argument `key` if it draws noise. Its parameters are its
-    arrays of floats. equinox must be installed.
+    As is the custom there, the module takes one example, and an argument `key` if it draws noise. Its parameters are
+    its arrays of floats. equinox must be installed.
 
     Args:
         network: a function (key) -> module, to draw initial parameters from the key of the run, or a module, to start
@@ -168,15 +168,13 @@ def from_equinox(
     stateful = any(isinstance(leaf, eqx.nn.StateIndex) for leaf in _leaves(module, eqx.nn.StateIndex))
     require(not stateful, "a module that keeps a state, like eqx.nn.BatchNorm, cannot be a model: use eqx.nn.GroupNorm")
     first, rest = eqx.partition(module, eqx.is_inexact_array)
-    structure = jax.tree.structure(first)
+    paths, structure = jax.tree_util.tree_flatten_with_path(first)
+    names = [jax.tree_util.keystr(path) for path, _ in paths]
     with_key = "key" in inspect.signature(type(module).__call__).parameters
 
     def init(key: Array) -> Params:
         drawn = first if given else eqx.partition(network(key), eqx.is_inexact_array)[0]
-        leaves = jax.tree_util.tree_leaves_with_path(drawn)
-        return {jax.tree_util.keystr(path): leaf for path, leaf in leaves}
-
-    names = list(jax.eval_shape(init, jax.random.key(0)))
+        return dict(zip(names, jax.tree.leaves(drawn), strict=True))
 
     def apply(params: Params, x: Array, key: Array | None) -> Array:
         rebuilt = eqx.combine(jax.tree.unflatten(structure, [params[name] for name in names]), rest)
@@ -197,7 +195,7 @@ def from_functions(
     *,
     train: str | None = None,
 ) -> Model:
-    """The model of a pair of functions, as `haiku.transform` gives it. A model made anew compiles anew, so make it once.
+    """The model of two functions, as `haiku.transform` gives them. A model made anew compiles anew, so make it once.
 
     Args:
         init: (key, inputs [1, ...]) -> parameters, a tree of arrays of floats.
