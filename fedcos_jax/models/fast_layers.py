@@ -26,6 +26,7 @@ _TYPES = (jnp.dtype("float32"), jnp.dtype("float64"))
 _LSTM_CELLS = (nn.LSTMCell, nn.OptimizedLSTMCell)
 _flax_pool = pooling.pool
 _swapping = threading.RLock()
+_POOLS: dict[Any, Callable[..., Array]] = {jax.lax.max: window_max, jax.lax.add: window_sum}
 _by_flax = contextvars.ContextVar("_by_flax", default=False)
 """Whether flax itself computes the layer that is being traced, so that no interceptor may take it."""
 
@@ -49,7 +50,7 @@ def fast_layers(replaced: Counter[str]) -> Iterator[None]:
         return found
 
     def pool(x: Array, init: float, reduce: Callable, window: tuple, strides: tuple | None, padding: Any) -> Array:
-        form = {jax.lax.max: window_max, jax.lax.add: window_sum}.get(reduce)
+        form = _POOLS.get(reduce)
         fits = x.ndim == 4 and len(window) == 2 and tuple(strides or (1, 1)) == tuple(window) and padding == "VALID"
         if form is None or not fits or x.dtype not in _TYPES or window[0] > x.shape[1] or window[1] > x.shape[2]:
             return _flax_pool(x, init, reduce, window, strides, padding)
@@ -101,7 +102,7 @@ def _conv(module: nn.Conv, x: Array) -> Array | None:
     named = isinstance(padding, str) and padding not in ("SAME", "VALID")
     if not ones or not usual or named or module.feature_group_count != 1 or module.precision is not None:
         return None
-    padding = padding if isinstance(padding, str) else tuple(map(tuple, padding))
+    padding = padding if isinstance(padding, str) else tuple((before, after) for before, after in padding)
     y = conv_pool(x, params["kernel"], strides=strides, padding=padding, pool=1)
     return y + params["bias"].reshape(1, 1, 1, -1) if module.use_bias else y
 

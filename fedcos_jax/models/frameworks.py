@@ -226,7 +226,7 @@ def _typed(x: Array, params: Params) -> Array:
     return x.astype(jax.tree.leaves(params)[0].dtype) if jnp.issubdtype(x.dtype, jnp.floating) else x
 
 
-def _mode(module: Any) -> Callable[[bool], dict[str, bool]]:
+def _mode(module: Any) -> Callable[[bool], dict[str, Any]]:
     """(whether it trains) -> the arguments that tell the module. A module without such an argument gets none."""
     _, inputs, *others = inspect.signature(type(module).__call__).parameters.values()
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -48,4 +48,4 @@ def test_a_transformation_of_optax_must_be_inside_a_function():
         small_experiment(optimizer=optax.adam(0.01))
     with pytest.raises(InputError, match=r"server=lambda: optax.adam\(0.01\)"):
         small_experiment(fedavg()._replace(server=optax.sgd(1.0)))
-    small_experiment(optimizer=lambda round, client: optax.adam(0.01))
+    small_experiment(optimizer=lambda *of: optax.adam(0.01))

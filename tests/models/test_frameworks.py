@@ -90,7 +90,8 @@ NETWORKS = {
 def test_networks_train_and_draw_noise_from_the_key(name):
     model, x = NETWORKS[name](), jax.random.normal(KEY, (6, FEATURES))
     params = model.init(KEY)
-    assert not all(np.array_equal(*leaves) for leaves in zip(*map(jax.tree.leaves, (params, model.init(OTHER)))))
+    pairs = zip(jax.tree.leaves(params), jax.tree.leaves(model.init(OTHER)), strict=True)
+    assert not all(np.array_equal(*pair) for pair in pairs)
     apply = jax.jit(model.apply)
     assert model.apply(params, x, None).shape == (6, 3)
     np.testing.assert_array_equal(apply(params, x, KEY), apply(params, x, KEY))
