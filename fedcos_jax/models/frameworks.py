@@ -32,8 +32,6 @@ _BATCH_NORM = (
 )
 
 
-# The cache is bounded, because the functions of a model may hold parameters.
-@functools.lru_cache(maxsize=64)
 def from_flax(
     module: nn.Module,
     input_shape: tuple[int, ...],
@@ -63,6 +61,24 @@ def from_flax(
     """
     _check_linen(module)
     _check_batch_norm(batch_norm)
+    try:
+        hash(module)
+        make = _flax_model
+    except TypeError:  # it has a list or an array among its fields
+        make = _flax_model.__wrapped__
+    return make(module, tuple(input_shape), str(jnp.dtype(input_dtype)), cpu_chunk, fast_layers, batch_norm)
+
+
+# The cache is bounded, because the functions of a model may hold parameters.
+@functools.lru_cache(maxsize=64)
+def _flax_model(
+    module: nn.Module,
+    input_shape: tuple[int, ...],
+    input_dtype: str,
+    cpu_chunk: int | None,
+    fast_layers: bool,
+    batch_norm: BatchNorm,
+) -> Model:
     mode, replaced = _mode(module), Counter[str]()
 
     def init(key: Array) -> Params:

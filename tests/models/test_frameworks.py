@@ -145,6 +145,21 @@ def test_what_runs_faster_is_said_once(caplog):
     assert from_flax(WithoutTrain(), SHAPE).cpu_chunk is None
 
 
+class Widths(nn.Module):
+    widths: list[int]
+
+    @nn.compact
+    def __call__(self, x):
+        for width in self.widths:
+            x = nn.Dense(width)(x)
+        return x
+
+
+def test_a_module_with_lists_and_a_shape_as_a_list_will_do():
+    model = from_flax(Widths([4, 3]), list(SHAPE))
+    assert model.apply(model.init(KEY), jnp.ones((2, FEATURES)), None).shape == (2, 3)
+
+
 class Counting(nn.Module):
     @nn.compact
     def __call__(self, x):
