@@ -63,7 +63,7 @@ def from_flax(
     _check_batch_norm(batch_norm)
     try:
         hash(module)
-        make = _flax_model
+        make: Callable[..., Model] = _flax_model
     except TypeError:  # it has a list or an array among its fields
         make = _flax_model.__wrapped__
     return make(module, tuple(input_shape), str(jnp.dtype(input_dtype)), cpu_chunk, fast_layers, batch_norm)
