@@ -72,7 +72,7 @@ def memory(case: Case, data: FederatedData, model: Model) -> int:
 def windowed(scene: Scene) -> Model:
     """The model on XLA's own convolution. It is another object, so that it is traced anew."""
     module = models.MODELS[scene.model].module(scene.classes)
-    model = models.from_flax.__wrapped__(module, scene.input_shape, scene.input_dtype)
+    model = models.from_flax(module, scene.input_shape, scene.input_dtype, fast_layers=False)
 
     def apply(params, x, key):
         with mock.patch.object(conv, "conv_pool", conv.window_conv):

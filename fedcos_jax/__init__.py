@@ -29,7 +29,16 @@ from fedcos_jax.methods import (
     scaffold,
     with_fedcos,
 )
-from fedcos_jax.models import Metric, Model, from_flax, losses, started_from
+from fedcos_jax.models import (
+    Metric,
+    Model,
+    from_equinox,
+    from_flax,
+    from_functions,
+    from_nnx,
+    losses,
+    started_from,
+)
 from fedcos_jax.optimizers import client_sgd
 from fedcos_jax.runs.opened import Checkpoint, open_checkpoint
 from fedcos_jax.runs.parameters import load_params, save_params
@@ -75,9 +84,12 @@ __all__ = [
     "fedprox",
     "fedyogi",
     "from_arrays",
+    "from_equinox",
     "from_flax",
+    "from_functions",
     "from_huggingface",
     "from_leaf",
+    "from_nnx",
     "grid",
     "labels",
     "load",

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
+import optax
 from jax.tree_util import Partial
 
 from fedcos_jax.engine.measures import RoundInfo
@@ -92,6 +93,10 @@ def as_arrays(method: Tree) -> Tree:
     A plain function becomes a static part. It works, but a new function object compiles anew.
     """
 
+    for part in jax.tree.leaves(method, is_leaf=_is_transformation):
+        advice = "optimizer=lambda round, client: optax.adam(0.01), or server=lambda: optax.adam(0.01)"
+        require(not _is_transformation(part), f"an optax transformation must be inside a function, like {advice}")
+
     def as_array(leaf: Any) -> Any:
         if callable(leaf):
             return Partial(leaf)
@@ -100,3 +105,7 @@ def as_arrays(method: Tree) -> Tree:
         return jnp.asarray(leaf, jnp.result_type(float))
 
     return jax.tree.map(as_array, method)
+
+
+def _is_transformation(part: Any) -> bool:
+    return isinstance(part, optax.GradientTransformation)

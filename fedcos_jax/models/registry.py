@@ -9,10 +9,11 @@ from jax.typing import DTypeLike
 
 from fedcos_jax.errors import InputError, require, require_known
 from fedcos_jax.models.cnn import CNN, FMNISTCNN
+from fedcos_jax.models.frameworks import from_flax
 from fedcos_jax.models.losses import ACCURACY, Metric, Values, cross_entropy
 from fedcos_jax.models.lstm import LSTM
 from fedcos_jax.models.mlp import MLP
-from fedcos_jax.models.model import Model, from_flax
+from fedcos_jax.models.model import Model
 from fedcos_jax.models.resnet import ResNet18
 from fedcos_jax.types import Array
 
@@ -76,9 +77,8 @@ def build(name: str, input_shape: tuple[int, ...], classes: int | None, input_dt
         )
     _check_inputs(name, input_shape, input_dtype)
     wanted_dtype = "int32" if entry.inputs == "symbols" else "float32"
-    model = from_flax(entry.module(classes), input_shape, wanted_dtype, entry.cpu_chunk)
-    same = (model.loss, model.metrics) == (entry.loss, entry.metrics)
-    return model if same else model._replace(loss=entry.loss, metrics=entry.metrics)
+    model = from_flax(entry.module(classes), input_shape, wanted_dtype, entry.cpu_chunk, fast_layers=False)
+    return model._replace(loss=entry.loss, metrics=entry.metrics)
 
 
 def _check_inputs(name: str, shape: tuple[int, ...], dtype: DTypeLike | None) -> None:
