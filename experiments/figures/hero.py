@@ -1,8 +1,8 @@
 """The picture that begins the README: FedAvg against FedCos, accuracy beside the mechanism. It is not in the paper.
 
 Command: `python -m experiments.reproduce hero [--profile short|paper --data-dir DIR]`
-Time: paper 40 seconds for each of six runs on 2 busy CPU cores.
-Ours, mean of the last round over three seeds: FedAvg HEROA, FedCos(0.02) HEROC.
+Time: paper 1 to 3 minutes for each of six runs, on 2 busy CPU cores.
+Ours, mean of the last round over three seeds: FedAvg 77.50, FedCos(0.02) 82.39. FedCos is there after 22 rounds.
 """
 
 from dataclasses import replace
