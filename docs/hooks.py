@@ -1,7 +1,7 @@
 """What the pages need besides Markdown: formulas without a script, pictures of results, and links to the repository.
 
-Links to files of the repository are relative, so that they work on GitHub. The site has no such files. There, pictures of
-`results` become files of the site. Other links become addresses if pyproject.toml has the repository's address, and
+Links to files of the repository are relative, so that they work on GitHub. The site has no such files. There, pictures
+of `results` become files of the site. Other links become addresses if pyproject.toml has the repository's address, and
 otherwise the text says which file is meant.
 """
 

@@ -43,7 +43,9 @@ def test_builds_strictly(tmp_path):
     rooms = list((tmp_path / "api").glob("*.html"))
     assert len(rooms) == 6
     assert sum(page.read_text(encoding="utf-8").count('id="fedcos_jax.') for page in rooms) > 100
-    assert not re.search(r'(?:href|src)="(?:\.\./)+(?:fedcos_jax|results)/', "".join(map(read, tmp_path.rglob("*.html"))))
+    assert not re.search(
+        r'(?:href|src)="(?:\.\./)+(?:fedcos_jax|results)/', "".join(map(read, tmp_path.rglob("*.html")))
+    )
     for picture in (tmp_path / "images").glob("*.png"):
         assert picture.read_bytes() == (ROOT / "results" / "paper" / "figures" / picture.name).read_bytes()
     assert (tmp_path / "images" / "hero.png").exists()

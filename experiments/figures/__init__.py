@@ -1,6 +1,16 @@
 """The figures by name: our own first, then those of the paper, one module each."""
 
-from experiments.figures import deep, efficiency, hero, long, many_clients, mechanism, rounds, server_rates, trajectories
+from experiments.figures import (
+    deep,
+    efficiency,
+    hero,
+    long,
+    many_clients,
+    mechanism,
+    rounds,
+    server_rates,
+    trajectories,
+)
 from experiments.figures.figure import Figure
 
 FIGURES: dict[str, Figure] = {

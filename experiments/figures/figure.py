@@ -53,8 +53,8 @@ class Panel(NamedTuple):
 
     title: str
     draw: Callable[[Axes], None]
-    data: Any = None
-    """What is drawn, as plain values. None if the title says all that can change."""
+    data: Any
+    """What is drawn, as plain values."""
 
 
 class Runs(NamedTuple):
@@ -78,6 +78,8 @@ class Figure(NamedTuple):
     columns: int = 3
     seeds: int = 1
     """The seeds that each of its cells has at least."""
+    store: Callable[[str, Path], None] | None = None
+    """Stores what its panels show besides runs, in the results folder of a profile."""
 
     def cells(
         self, profile: str, *, methods: Sequence[str] = (), settings: Sequence[str] = (), seeds: int = 1
@@ -87,7 +89,9 @@ class Figure(NamedTuple):
             chosen_methods = [name for name in runs.methods if name in methods or not methods]
             chosen_settings = [name for name in runs.settings if name in settings or not settings]
             if chosen_methods and chosen_settings:
-                yield from cells(runs.table, profile, methods=chosen_methods, settings=chosen_settings, seeds=max(seeds, self.seeds))
+                yield from cells(
+                    runs.table, profile, methods=chosen_methods, settings=chosen_settings, seeds=max(seeds, self.seeds)
+                )
 
     def caption(self, profile: str, folder: Path) -> str:
         """What stands in for the paper's data and models, the notes of the profiles of its runs, and what bands are."""

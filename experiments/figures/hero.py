@@ -19,7 +19,8 @@ SCENE = Config(
 )
 ON_DATA = Profile(
     SCENE,
-    "Fashion-MNIST, MLP, 7 totally non-IID clients, 50 rounds of 50 steps, batch 128, learning rate 0.05, epsilon 1e-4.",
+    "Fashion-MNIST, MLP, 7 totally non-IID clients, 50 rounds of 50 steps, batch 128, learning rate 0.05, "
+    "epsilon 1e-4.",
 )
 
 TABLE = Table(

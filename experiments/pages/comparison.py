@@ -10,7 +10,6 @@ from experiments.declare import Table
 from experiments.store import AS_DECLARED, Result, stored, stored_variants
 from fedcos_jax.labels import parse
 
-
 OWN_DRAWS = {"replay": None}
 """The variant of a cell with the authors' draws that has draws of our own."""
 

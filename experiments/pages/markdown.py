@@ -8,8 +8,8 @@ from fedcos_jax.runs.result import SUMMARY
 
 MARKS = {
     "±": "After ± stands the sample standard deviation over the seeds of a cell.",
-    "own draws": "*Ours* has the draws of the authors' code where *own draws* stand beside it: initial parameters, shards "
-    "and cohorts. *Own draws* are the same cells with draws of our own.",
+    "own draws": "*Ours* has the draws of the authors' code where *own draws* stand beside it: initial parameters, "
+    "shards and cohorts. *Own draws* are the same cells with draws of our own.",
 }
 """What marks among the numbers mean."""
 

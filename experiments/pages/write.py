@@ -22,6 +22,8 @@ def write_table(table: Table, profile: str, folder: Path) -> None:
 
 def draw(figure: Figure, profile: str, folder: Path) -> None:
     """Draws a figure, if there are results to draw."""
+    if figure.store is not None:
+        figure.store(profile, folder)
     panels = figure.panels(profile, folder)
     if not panels:
         print(f"{figure.title}: nothing to draw from these runs alone")

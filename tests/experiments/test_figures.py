@@ -1,6 +1,7 @@
 """The figures: what they run, what they measure, what they draw."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -126,30 +127,35 @@ def test_a_baseline_saves_nothing_on_itself_but_what_it_lost_again(accuracies):
     assert saving.enhanced == next(i for i, a in enumerate(accuracies, 1) if a >= accuracies[-1])
 
 
+@pytest.mark.parametrize("folder", [RESULTS, Path("nowhere")], ids=["stored", "computed"])
 @pytest.mark.parametrize("clients", trajectories.PROBLEMS)
-def test_fedcos_comes_nearer_the_optimum(clients):
+def test_fedcos_comes_nearer_the_optimum_and_keeps_moving(clients, folder):
     problem = trajectories.PROBLEMS[clients]
-    path = trajectories.path(clients, "FedAvg")
-    np.testing.assert_allclose(path[0], problem.start, rtol=1e-6)
-    assert np.linalg.norm(path[-1] - problem.centers.mean(0)) < 0.1
-    nearest = {method: trajectories.distances(clients, method).min() for method in ("FedCos(0.5)", "FedAvg")}
+    paths = {method: trajectories.path(clients, method, "paper", folder) for method in trajectories.METHODS}
+    np.testing.assert_allclose(paths["FedAvg"][0], problem.start, rtol=1e-6)
+    assert np.linalg.norm(paths["FedAvg"][-1] - problem.centers.mean(0)) < 0.1
+    nearest = {method: trajectories.distances(clients, path).min() for method, path in paths.items()}
     assert nearest["FedCos(0.5)"] < 0.5 * nearest["FedAvg"]
+    assert [method for method, path in paths.items() if trajectories.moves(path)] == ["FedCos(0.5)"]
 
 
 @pytest.mark.parametrize("clients", trajectories.PROBLEMS)
-def test_the_toy_says_that_fedcos_keeps_moving(clients):
-    """Only FedCos still moves at the end, so its last point is farther away than its nearest."""
-    titles = [panel.title for panel in trajectories.panels(clients, "paper", RESULTS)]
-    said = {title.split()[0]: re.search(r"(stops|keeps moving)\n.*nearest ([\d.]+), last ([\d.]+)", title) for title in titles}
-    assert {method: words[1] for method, words in said.items()} == {
-        "FedAvg": "stops",
-        "FedProx(0.1)": "stops",
-        "FedCos(0.5)": "keeps moving",
-    }
-    for method, words in said.items():
-        away = np.linalg.norm(trajectories.path(clients, method)[1:] - trajectories.PROBLEMS[clients].optimum(), axis=1)
-        assert float(words[2]) == pytest.approx(away.min(), abs=0.005)
-        assert float(words[3]) == pytest.approx(away[-1], abs=0.005)
+def test_the_toy_says_how_near_it_came_and_where_it_ended(clients):
+    for panel in trajectories.panels(clients, "paper", RESULTS):
+        method, moving, nearest, last = re.fullmatch(
+            r"(\S+) (stops|keeps moving)\ndistance to the optimum: nearest ([\d.]+), last ([\d.]+)", panel.title
+        ).groups()
+        away = np.linalg.norm(np.array(panel.data)[1:] - trajectories.PROBLEMS[clients].optimum(), axis=1)
+        assert (nearest, last) == (f"{away.min():.2f}", f"{away[-1]:.2f}")
+        assert (moving == "keeps moving") == (method == "FedCos(0.5)")
+
+
+def test_a_path_is_stored_once(tmp_path):
+    trajectories.store(2, "paper", tmp_path)
+    (stored,) = (tmp_path / "paper").iterdir()
+    files.write(stored, files.read(stored) | {"FedAvg": [[0.0, 0.0], [1.0, 1.0]]})
+    trajectories.store(2, "paper", tmp_path)
+    assert trajectories.path(2, "FedAvg", "paper", tmp_path).tolist() == [[0, 0], [1, 1]]
 
 
 def test_panels_take_the_ink_of_the_page(tmp_path):

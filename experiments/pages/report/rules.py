@@ -5,7 +5,7 @@ what is compared: the standard deviation of the difference over the seeds, or `O
 the paper have a tolerance instead of a spread.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from experiments.declare import Table
 from experiments.figures import efficiency, trajectories
-from experiments.pages.report.sources import BySeed, Ours, Paper, Source
+from experiments.pages.report.sources import BySeed, Paper, Source
 from fedcos_jax.runs.result import SUMMARY
 
 ROUNDING = 1e-9
@@ -62,7 +62,7 @@ def _order(table, better, worse, margin, settings, source: Source) -> Iterator[C
                     numbers = (source.accuracies(table, setting, method, value) for method in (high, low))
                     gap = f" by {margin:g} or more" if margin else ""
                     slack = lambda a, b: a - b - margin + bool(margin) * ROUNDING  # noqa: E731
-                    yield _compared(where, f"{high} above {low}{gap}", *numbers, slack, one_seed=ONE_SEED)
+                    yield _compared(where, f"{high} above {low}{gap}", numbers, slack, one_seed=ONE_SEED)
 
 
 def enhanced(table: Table) -> Rule:
@@ -87,7 +87,7 @@ def _gain_grows(table, method, more, less, source: Source) -> Iterator[Case]:
     headings = [table.settings[name].heading for name in (more, less)]
     statement = f"gain of {method} over FedAvg: {headings[0]} above {headings[1]}"
     gains = gain(more), gain(less)
-    yield _compared(table.title, statement, *gains, lambda a, b: a - b, one_seed=ONE_SEED, form="{:+.2f}")
+    yield _compared(table.title, statement, gains, lambda a, b: a - b, one_seed=ONE_SEED, form="{:+.2f}")
 
 
 def close(table: Table, methods: Sequence[str], other: str, *, within: float) -> Rule:
@@ -101,7 +101,7 @@ def _close(table, methods, other, within, source: Source) -> Iterator[Case]:
             numbers = (source.accuracies(table, setting, name, "last10_accuracy") for name in (method, other))
             statement = f"{method} within {within:g} points of {other}, mean of the last ten rounds"
             slack = lambda a, b: within - abs(a - b) + ROUNDING  # noqa: E731
-            yield _compared(table.settings[setting].heading, statement, *numbers, slack)
+            yield _compared(table.settings[setting].heading, statement, numbers, slack)
 
 
 def fewer_rounds(table: Table, *, factor: float) -> Rule:
@@ -115,7 +115,7 @@ def _fewer_rounds(table, factor, source: Source) -> Iterator[Case]:
             found = source.factor(table, setting, baseline)
             statement = f"{baseline}: {factor:g} times fewer rounds with FedCos"
             wanted = dict.fromkeys(found, factor)
-            yield _compared(column.heading, statement, found, wanted, lambda a, b: a - b + ROUNDING, form="{:.2f}×")
+            yield _compared(column.heading, statement, (found, wanted), lambda a, b: a - b + ROUNDING, form="{:.2f}×")
 
 
 def measured(table: Table, setting: str, high: str, low: str, columns: dict[str, str]) -> Rule:
@@ -128,7 +128,7 @@ def _measured(table, setting, high, low, columns, source: Source) -> Iterator[Ca
         numbers = (source.tail(table, setting, method, column) for method in (high, low))
         statement = f"{words}: {high} above {low}"
         where = table.settings[setting].heading
-        yield _compared(where, statement, *numbers, lambda a, b: a - b, one_seed=0.0, form="{:.3f}")
+        yield _compared(where, statement, numbers, lambda a, b: a - b, one_seed=0.0, form="{:.3f}")
 
 
 def as_in_the_paper(tables: Sequence[Table], *, within: float, same_cohorts: bool = False) -> Rule:
@@ -154,8 +154,7 @@ def _as_in_the_paper(tables, within, same_cohorts, source: Source) -> Iterator[C
                     case = _compared(
                         f"{table.title}: {column.heading}",
                         f"{method}, {SUMMARY[compared]}: within {within:g} of the paper{theirs}",
-                        ours,
-                        dict.fromkeys(ours, printed),
+                        (ours, dict.fromkeys(ours, printed)),
                         lambda a, b: within - abs(a - b) + ROUNDING,
                     )
                     swing = source.swing(table, setting, method) if steady else None
@@ -165,18 +164,15 @@ def _as_in_the_paper(tables, within, same_cohorts, source: Source) -> Iterator[C
 def nearer_the_optimum(source: Source) -> Iterator[Case]:
     """FedCos visits points nearer the optimum than FedAvg does, on the quadratics."""
     for clients in trajectories.PROBLEMS:
-        numbers: list[BySeed] = [{}, {}]
-        if isinstance(source, Ours):
-            numbers = [{0: float(trajectories.distances(clients, name).min())} for name in ("FedCos(0.5)", "FedAvg")]
+        numbers = [source.nearest(clients, method) for method in ("FedCos(0.5)", "FedAvg")]
         statement = "nearest distance to the optimum: FedCos below FedAvg"
-        yield _compared(f"{clients} clients", statement, *numbers, lambda a, b: b - a)
+        yield _compared(f"{clients} clients", statement, numbers, lambda a, b: b - a)
 
 
 def _compared(
     where: str,
     statement: str,
-    left: BySeed,
-    right: BySeed,
+    numbers: Iterable[BySeed],
     slack: Callable[[float, float], float],
     *,
     one_seed: float | None = None,
@@ -187,16 +183,16 @@ def _compared(
     Args:
         where: the setting.
         statement: what is compared.
-        left: the number that the statement names first.
-        right: the other one.
+        numbers: the two that are compared, the one that the statement names first before the other.
         slack: of the two means. Positive if the case holds.
         one_seed: the spread with one seed. None if the comparison has a tolerance and no spread.
         form: how the numbers are written.
     """
+    left, right = numbers
     seeds = sorted(left.keys() & right.keys())
     if not seeds:
         return Case(where, statement, "", None)
-    ours, theirs = (float(np.mean([numbers[seed] for seed in seeds])) for numbers in (left, right))
+    ours, theirs = (float(np.mean([each[seed] for seed in seeds])) for each in (left, right))
     spread = 0.0 if one_seed is None else one_seed
     if one_seed is not None and len(seeds) > 1:
         spread = float(np.std([left[seed] - right[seed] for seed in seeds], ddof=1))

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from experiments.declare import Table
-from experiments.figures import efficiency
+from experiments.figures import efficiency, trajectories
 from experiments.store import stored
 
 TAIL = 10
@@ -21,6 +21,7 @@ class Source(Protocol):
     def accuracies(self, table: Table, setting: str, method: str, value: str) -> BySeed: ...
     def tail(self, table: Table, setting: str, method: str, column: str) -> BySeed: ...
     def factor(self, table: Table, setting: str, baseline: str) -> BySeed: ...
+    def nearest(self, clients: int, method: str) -> BySeed: ...
     def swing(self, table: Table, setting: str, method: str) -> float | None: ...
 
 
@@ -44,6 +45,11 @@ class Ours(NamedTuple):
         found = efficiency.savings(table, self.profile, self.folder, setting, baseline)
         return {seed: saving.factor or 0.0 for seed, saving in found.items()}
 
+    def nearest(self, clients: int, method: str) -> BySeed:
+        """How near the global model comes to the optimum of the quadratics."""
+        path = trajectories.path(clients, method, self.profile, self.folder)
+        return {0: float(trajectories.distances(clients, path).min())}
+
     def swing(self, table: Table, setting: str, method: str) -> float | None:
         """How far the accuracy of one of the last rounds deviates from their mean, pooled over the seeds."""
         histories = [result["history"] for result in stored(table, self.profile, self.folder, setting, method)]
@@ -63,6 +69,9 @@ class Paper:
         return {}
 
     def factor(self, table: Table, setting: str, baseline: str) -> BySeed:
+        return {}
+
+    def nearest(self, clients: int, method: str) -> BySeed:
         return {}
 
     def swing(self, table: Table, setting: str, method: str) -> float | None:
