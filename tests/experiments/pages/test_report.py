@@ -113,7 +113,7 @@ def test_deviations_are_defined_before_the_first_one(tmp_path):
         path = fabricated.write(tmp_path, table2.TABLE, "paper", "iid", "FedAvg", 88.0 + seed, seed=seed)
         path.rename(path.with_name(f"iid_fedavg_seed{1 - seed}.json"))
     page = render([table2.TABLE], [], "paper", tmp_path)
-    assert "88.50&nbsp;±&nbsp;0.71" in page
+    assert "88.50 ±&nbsp;0.71" in page
     assert page.index("±") == page.index("± is their sample standard deviation")
 
 
