@@ -14,6 +14,7 @@ from fedcos_jax.engine.measures import RoundInfo
 from fedcos_jax.engine.schedule import Schedule
 from fedcos_jax.engine.scores import confusion, evaluate
 from fedcos_jax.engine.sweep import Trial, grid, sweep
+from fedcos_jax.engine.watch import DivergenceWarning
 from fedcos_jax.errors import InputError
 from fedcos_jax.labels import METHODS, parse
 from fedcos_jax.methods import (
@@ -50,6 +51,7 @@ __all__ = [
     "METHODS",
     "Checkpoint",
     "Dataset",
+    "DivergenceWarning",
     "Evaluation",
     "Experiment",
     "FederatedData",

@@ -67,6 +67,11 @@ def client_sgd(
     return Partial(_client_sgd, learning_rate, momentum, weight_decay, schedule or constant())
 
 
+def learning_rate_of(optimizer: ClientOptimizer) -> Scalar | None:
+    """η of a `client_sgd`. None for another optimizer."""
+    return optimizer.args[0] if isinstance(optimizer, Partial) and optimizer.func is _client_sgd else None
+
+
 def _client_sgd(
     learning_rate: Scalar,
     momentum: Scalar | None,

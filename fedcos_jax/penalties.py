@@ -104,6 +104,16 @@ def _cosine_value(strength: Scalar, epsilon: Scalar, params: Params, context: Lo
     return of_client(strength, context.client).astype(cos.dtype) * (1 - jnp.where(defined, cos, 1))
 
 
+def cosine_numbers(penalty: Penalty) -> list[tuple[Scalar, Scalar]]:
+    """(μ, ε) of each `cosine` in a penalty or in a chain of penalties."""
+    value = penalty.value
+    if not isinstance(value, Partial):
+        return []
+    if value.func is _chain_value:
+        return [numbers for part in value.args[0] for numbers in cosine_numbers(part)]
+    return [value.args] if value.func is _cosine_value else []
+
+
 def control_variate() -> Penalty:
     """SCAFFOLD: <x - x̂, c - c_i>, whose gradient c - c_i corrects the client's gradient towards that of all clients.
 

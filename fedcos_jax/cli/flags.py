@@ -39,6 +39,7 @@ class InputOutput:
     patience: int | None = setting(
         None, GROUP, "end the run after this many evaluations in a row without a better accuracy"
     )
+    stop_on_divergence: bool = setting(False, GROUP, "end the run when it diverges, with exit code 3")
     quiet: bool = setting(False, GROUP, "no progress bar")
 
 

@@ -3,9 +3,12 @@
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
+
+from tqdm import tqdm
 
 from fedcos_jax import __version__
 from fedcos_jax.cli import completion, data, evaluate, imports, listing, plot, run, sweep
@@ -13,6 +16,7 @@ from fedcos_jax.cli.colour import red
 from fedcos_jax.cli.flags import flag
 from fedcos_jax.engine import devices
 from fedcos_jax.engine.compilation import keep_compiled_programs
+from fedcos_jax.engine.watch import DivergenceWarning
 from fedcos_jax.errors import InputError, did_you_mean
 
 USER_ERROR = 2
@@ -40,8 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
     return guard("fedcos", dispatch, arguments)
 
 
-def dispatch(arguments: list[str] | None) -> None:
-    """Parses the arguments and calls the subcommand."""
+def dispatch(arguments: list[str] | None) -> int | None:
+    """Parses the arguments, calls the subcommand and returns its exit code, or None for 0."""
     arguments = sys.argv[1:] if arguments is None else arguments
     # Before the parser is made: new rows bring new names and flags.
     imports.import_all(imports.named(_beforehand(arguments)))
@@ -51,10 +55,10 @@ def dispatch(arguments: list[str] | None) -> None:
         raise InputError(f"unknown argument {unknown[0]!r}{hint} (--help lists them all)")
     if options.command is None:
         parser().print_help()
-        return
+        return None
     devices.use_all_cores()
     keep_compiled_programs()
-    options.command(options)
+    return options.command(options)
 
 
 def _beforehand(arguments: list[str]) -> argparse.Namespace:
@@ -65,10 +69,13 @@ def _beforehand(arguments: list[str]) -> argparse.Namespace:
     return first.parse_known_args(arguments)[0]
 
 
-def guard(program: str, command: Callable[[Given], None], given: Given) -> int:
-    """Runs a command. A user's mistake becomes one line on standard error and exit code 2."""
+def guard(program: str, command: Callable[[Given], int | None], given: Given) -> int:
+    """Runs a command. A mistake becomes one line on standard error and exit code 2, and a warning of ours one line."""
     try:
-        command(given)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", DivergenceWarning)
+            warnings.showwarning = _shown_by(program, warnings.showwarning)
+            return command(given) or 0
     except InputError as error:
         print(f"{program}: {red('error:', sys.stderr)} {error}", file=sys.stderr)
         return USER_ERROR
@@ -79,6 +86,18 @@ def guard(program: str, command: Callable[[Given], None], given: Given) -> int:
         print(f"{program}: interrupted", file=sys.stderr)
         return 130
     return 0
+
+
+def _shown_by(program: str, other: Callable[..., None]) -> Callable[..., None]:
+    """Shows a DivergenceWarning as one line above a progress bar, and other warnings as before."""
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **details: Any) -> None:
+        if issubclass(category, DivergenceWarning):
+            tqdm.write(f"{program}: {red('warning:', sys.stderr)} {message}", file=sys.stderr)
+        else:
+            other(message, category, *where, **details)
+
+    return show
 
 
 def parser() -> argparse.ArgumentParser:

@@ -31,6 +31,9 @@ from fedcos_jax.runs.result import about_model
 if TYPE_CHECKING:
     from fedcos_jax.runs.checkpoint import Checkpoints
 
+DIVERGED = 3
+"""The exit code of a run that --stop-on-divergence has ended."""
+
 EXAMPLES = """examples:
   fedcos run                                          FedCos on the embedded digits
   fedcos run --method FedAvg --partition iid          plain averaging on IID clients
@@ -66,8 +69,8 @@ def add_run(commands) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> None:
-    """Runs what the flags describe, and writes and prints its result."""
+def run(options: argparse.Namespace) -> int:
+    """Runs what the flags describe, writes and prints its result, and returns the exit code."""
     config, places = resolve(options)
     refuse_idle_options(options, config.method)
     require(not places.tensorboard or bool(places.log_dir), "--tensorboard needs --log-dir, where it writes")
@@ -86,7 +89,7 @@ def run(options: argparse.Namespace) -> None:
         with waiting("estimating", shown=not places.quiet):
             needs = estimate(prepared).lines()
         print(*needs, sep="\n")
-        return
+        return 0
     for path in (result_file, config_file, model_file):
         if path is not None:
             # Before the run: a place that cannot be written to must not cost one.
@@ -100,12 +103,15 @@ def run(options: argparse.Namespace) -> None:
             print("fedcos: writing no event files; for those pip install tensorboardX", file=sys.stderr)
         if config_file is not None:
             files.write_text(config_file, resolved)
-        result = execute(prepared, [*logs, bar, latest, *ends], checkpoints)
+        result = execute(
+            prepared, [*logs, bar, latest, *ends], checkpoints, stop_on_divergence=places.stop_on_divergence
+        )
     if result_file is not None:
         files.write(result_file, result)
     if model_file is not None:
         save_params(model_file, latest.params, about_model(config, result))
     print(closing_line(result, metrics))
+    return DIVERGED if places.stop_on_divergence and result["diverged"] else 0
 
 
 def _logs(
@@ -147,13 +153,26 @@ def closing_line(result: dict[str, Any], metrics: Sequence[Metric] = (ACCURACY,)
     last, best = (written(result[f"{kind}_{name}"], share=share) for kind in ("last", "best"))
     line = (
         f"{result['method']} on {result['dataset']} ({result['partition']}, {result['config']['clients']} clients): "
-        f"{name.replace('_', ' ')} {bold(last, sys.stdout)} after {result['rounds']} rounds, best {best}"
+        f"{name.replace('_', ' ')} {bold(last, sys.stdout)} after {result['rounds']} rounds"
     )
+    if best != last:
+        line += f", best {best} after {_best_round(result['history'], name, share)}"
     if not (metrics and result["config"]["per_client"]):
         return line
     mean, deviation, worst = (result["history"][column][-1] for column in statistics_names(metrics[0]))
     mean, deviation, worst = ("unknown" if x is None else written(x, share=share) for x in (mean, deviation, worst))
     return f"{line}; over clients: mean {mean}, standard deviation {deviation}, worst decile {worst}"
+
+
+def _best_round(history: dict[str, list], name: str, share: bool) -> int:
+    """The first round in which this column was best."""
+    sign = 1 if share else -1
+    known = [
+        (sign * value, -round)
+        for value, round in zip(history[name], history["round"], strict=True)
+        if value is not None
+    ]
+    return -max(known)[1]
 
 
 def _outputs(out: str | None, config: Path | None) -> tuple[Path | None, Path | None]:

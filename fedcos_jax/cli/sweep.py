@@ -33,6 +33,7 @@ NOT_TAKEN = (
     "checkpoint_seconds",
     "target_accuracy",
     "patience",
+    "stop_on_divergence",
 )
 """The flags of `fedcos run` that a sweep does not take. It keeps every finished batch of runs by itself."""
 

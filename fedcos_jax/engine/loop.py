@@ -22,6 +22,7 @@ from fedcos_jax.engine.measures import RoundInfo
 from fedcos_jax.engine.progress import progress_bar
 from fedcos_jax.engine.rounds import STATE_SPECS, as_key, init_state, one_round
 from fedcos_jax.engine.schedule import Schedule
+from fedcos_jax.engine.watch import Watch
 from fedcos_jax.errors import require
 from fedcos_jax.types import Array, RoundState
 
@@ -155,6 +156,7 @@ def run(
     callbacks: Sequence[Callback] = (),
     state: RoundState | None = None,
     progress: bool = False,
+    watch: bool = True,
 ) -> tuple[RoundState, History]:
     """`simulate`, compiled, with callbacks.
 
@@ -166,6 +168,7 @@ def run(
         callbacks: called in order after each tick. The run ends if one returns True.
         state: the state to go on from, up to `schedule.rounds`. None to start from the key. The run reuses its buffers.
         progress: whether to show a progress bar on standard error.
+        watch: whether to give a DivergenceWarning if the run shows a sign of divergence.
 
     Returns:
         The final state, and the history of the rounds run, on the host.
@@ -177,7 +180,8 @@ def run(
     completed = 0 if state is None else _completed(state)
     require(completed < rounds, f"the state has completed {completed} rounds of {rounds}")
     with progress_bar("run", rounds, shown=progress) as bar:
-        watching = (*callbacks, bar)
+        signs: list[Callback] = [Watch(experiment)] if watch else []
+        watching = (*callbacks, *signs, bar)
         with compiling(watching, completed):
             federation = experiment.federation.shapes.placement.replicate(experiment.federation)
             state = initial_state(key, federation) if state is None else _resumed(state, key, federation)

@@ -74,7 +74,7 @@ class Checkpoints:
                 self._keep(report.state, recorder.history(), experiment.federation.shapes.placement)
                 kept = time.monotonic()
 
-        run(key, experiment, callbacks=[recorder, *callbacks, keep], state=state)
+        run(key, experiment, callbacks=[recorder, *callbacks, keep], state=state, watch=False)
         return recorder.history()
 
     def about(self, rounds: int) -> dict[str, Any] | None:

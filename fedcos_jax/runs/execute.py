@@ -14,6 +14,7 @@ from fedcos_jax.engine.callbacks import Callback
 from fedcos_jax.engine.experiment import Experiment
 from fedcos_jax.engine.loop import History, run
 from fedcos_jax.engine.sweep import Trial, in_batches
+from fedcos_jax.engine.watch import Watch
 from fedcos_jax.runs.config import Config
 from fedcos_jax.runs.prepare import Prepared
 from fedcos_jax.runs.result import as_result
@@ -24,23 +25,29 @@ if TYPE_CHECKING:
 
 
 def execute(
-    prepared: Prepared, callbacks: Sequence[Callback] = (), checkpoints: "Checkpoints | None" = None
+    prepared: Prepared,
+    callbacks: Sequence[Callback] = (),
+    checkpoints: "Checkpoints | None" = None,
+    *,
+    stop_on_divergence: bool = False,
 ) -> dict[str, Any]:
-    """Runs a prepared config and returns its result, ready for JSON.
+    """Runs a prepared config and returns its result, ready for JSON. A sign of divergence is a DivergenceWarning too.
 
     Args:
         prepared: what to run.
         callbacks: as in `run`. If the run goes on from a checkpoint, they are first told what it holds.
         checkpoints: of this run. The run goes on from there and is kept there.
+        stop_on_divergence: whether to end the run at the first sign of divergence.
     """
     config, experiment = prepared
-    key = jax.random.key(config.seed)
+    key, watch = jax.random.key(config.seed), Watch(experiment, stop=stop_on_divergence)
+    callbacks = (*callbacks, watch)
     if checkpoints is not None:
         history = checkpoints.run(key, experiment, callbacks)
-        return as_result(config, history, checkpoints.seconds)
+        return as_result(config, history, checkpoints.seconds, watch)
     started = time.perf_counter()
-    _, history = run(key, experiment, callbacks=callbacks)
-    return as_result(config, history, time.perf_counter() - started)
+    _, history = run(key, experiment, callbacks=callbacks, watch=False)
+    return as_result(config, history, time.perf_counter() - started, watch)
 
 
 class Finished(NamedTuple):

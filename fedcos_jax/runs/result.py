@@ -12,6 +12,7 @@ import numpy as np
 from fedcos_jax.engine.evaluation import Evaluation, metric_names
 from fedcos_jax.engine.loop import History
 from fedcos_jax.engine.measures import RoundInfo
+from fedcos_jax.engine.watch import Watch
 from fedcos_jax.runs.config import Config
 
 OF_ROUNDS = RoundInfo._fields
@@ -24,13 +25,14 @@ SUMMARY = {
 """The accuracies that sum up the run of a classifier, and their names for readers."""
 
 
-def as_result(config: Config, history: History, seconds: float) -> dict[str, Any]:
-    """The result of a run: its summary, its history and what it was run with."""
+def as_result(config: Config, history: History, seconds: float, watch: Watch | None = None) -> dict[str, Any]:
+    """The result of a run: its summary, the signs of divergence, its history and what it was run with."""
     return {
         **{name: getattr(config, name) for name in ("dataset", "model", "partition", "method", "seed")},
         "rounds": int(history.evaluated[-1]),
         **summary(history),
         "seconds": round(seconds, 2),
+        **({} if watch is None else {"diverged": watch.diverged, "warnings": watch.signs}),
         "history": history_lists(history),
         "config": dataclasses.asdict(config),
         "versions": versions(),

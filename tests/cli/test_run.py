@@ -274,3 +274,13 @@ def test_missing_packages_are_named_before_anything_is_written(capsys, tmp_path,
         assert install in error
         assert error.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_a_run_can_stop_when_it_diverges(tmp_path, capsys):
+    flags = ["--rounds", "20", "--lr", "1000", "--eval-every", "20", "--stop-on-divergence"]
+    assert fedcos.main(["run", "--quiet", *flags, "--local-steps", "3", "--out", str(tmp_path / "run.json")]) == 3
+    result = json.loads((tmp_path / "run.json").read_text())
+    assert result["rounds"] < 20
+    assert result["diverged"]
+    shown = capsys.readouterr().err
+    assert [f"fedcos: warning: {sign}" for sign in result["warnings"]] == shown.splitlines()
