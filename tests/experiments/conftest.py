@@ -1,11 +1,13 @@
 """What the tests of the experiments share."""
 
+import dataclasses
 from pathlib import Path
 
 import jax
 import pytest
 
 from experiments import reproduce
+from experiments.tables import TABLES
 
 COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
 
@@ -24,6 +26,17 @@ def programs() -> list[str]:
 
     jax.monitoring.register_event_duration_secs_listener(listen)
     return names
+
+
+@pytest.fixture(scope="session", autouse=True)
+def short_quick_table():
+    """The quick Table II in fewer rounds and steps. What the tests see does not depend on how long it is."""
+    table = TABLES["table2"]
+    quick = table.profiles["quick"]
+    short = quick._replace(config=dataclasses.replace(quick.config, rounds=4, local_steps=5))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(table.profiles, "quick", short)
+        yield
 
 
 @pytest.fixture(scope="session")
