@@ -6,12 +6,14 @@ The names here are enough for most uses: `import fedcos_jax as fc`.
 from fedcos_jax import aggregation, data, labels, methods, models, optimizers, penalties
 from fedcos_jax.data import Dataset, federate, from_arrays, load, partition
 from fedcos_jax.engine import devices
+from fedcos_jax.engine.batches import Trial
 from fedcos_jax.engine.evaluation import Evaluation
 from fedcos_jax.engine.experiment import Experiment
+from fedcos_jax.engine.halving import halving
 from fedcos_jax.engine.loop import History, Report, run, simulate, stop_at
 from fedcos_jax.engine.measures import RoundInfo
 from fedcos_jax.engine.schedule import Schedule
-from fedcos_jax.engine.sweep import Trial, grid, sweep
+from fedcos_jax.engine.sweep import grid, sweep
 from fedcos_jax.errors import InputError
 from fedcos_jax.labels import METHODS, parse
 from fedcos_jax.methods import (
@@ -69,6 +71,7 @@ __all__ = [
     "from_arrays",
     "from_flax",
     "grid",
+    "halving",
     "labels",
     "load",
     "methods",
