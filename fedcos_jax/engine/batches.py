@@ -119,9 +119,7 @@ class Batches:
             states = self._placement.split(_stacked([self._kept[run].state for run in filled]))
         else:
             states = _compiled_start(trials, self._data, **how)
-        states, histories = _compiled_batch(
-            states, trials, self._data, jnp.int32(completed), jnp.int32(until), **how
-        )
+        states, histories = _compiled_batch(states, trials, self._data, jnp.int32(completed), jnp.int32(until), **how)
         histories = jax.device_get(histories)
         goes_on = self._keep and until < self._schedule.rounds
         states = jax.device_get(states) if goes_on else None

@@ -9,7 +9,6 @@ import jax
 import numpy as np
 
 from fedcos_jax import data, labels
-from fedcos_jax.data.partition import Ownership
 from fedcos_jax.engine.batches import Batches, Trial
 from fedcos_jax.engine.experiment import Experiment
 from fedcos_jax.engine.loop import History
@@ -69,32 +68,32 @@ class Together:
             groups.setdefault(program, []).append(config)
         self._groups = list(groups.values())
 
-    @property
-    def programs(self) -> int:
-        """How many programs the configs need."""
-        return len(self._groups)
+    def programs(self, configs: Iterable[Config]) -> int:
+        """How many programs these configs need."""
+        wanted = set(configs)
+        return sum(not wanted.isdisjoint(group) for group in self._groups)
 
-    def finish(self) -> Iterator[list[Finished]]:
-        """Runs all configs, one group after another, and yields each batch of runs when it is done."""
-        for group in self._groups:
-            yield from self._advance(self._batches(group, keep=False), group, range(len(group)), group[0].rounds)
+    def run(self, configs: Iterable[Config], until: int | None = None) -> Iterator[list[Finished]]:
+        """Runs some of the configs, one group after another, and yields each batch of runs when it is done.
 
-    def advance(self, configs: Iterable[Config], until: int) -> Iterator[list[Finished]]:
-        """Runs some of the configs until `until` rounds, at an evaluation, from where they are.
-
-        Only runs that are asked for again can go on later. The others are forgotten.
+        Args:
+            configs: some of those given at first.
+            until: rounds, at an evaluation. The runs go on from where the last call with `until` left them. Runs that
+                a call leaves out start anew later. None for whole runs.
         """
         wanted = set(configs)
         for number, group in enumerate(self._groups):
             runs = [run for run, config in enumerate(group) if config in wanted]
-            if number not in self._open and runs:
-                self._open[number] = self._batches(group, keep=True)
-            if number in self._open:
-                self._open[number].forget(set(range(len(group))).difference(runs))
-            if runs:
-                yield from self._advance(self._open[number], group, runs, until)
-            else:
-                self._open.pop(number, None)
+            batches = self._open.pop(number, None)
+            if not runs:
+                continue
+            if until is None:
+                yield from self._advance(self._batches(group, keep=False), group, runs, group[0].rounds)
+                continue
+            batches = batches or self._batches(group, keep=True)
+            batches.forget(set(range(len(group))).difference(runs))
+            self._open[number] = batches
+            yield from self._advance(batches, group, runs, until)
 
     def _batches(self, group: Sequence[Config], *, keep: bool) -> Batches:
         first = group[0]
@@ -131,7 +130,7 @@ def run_together(configs: Sequence[Config], load: Load, batch: int | None = None
         load: (config) -> its dataset.
         batch: as in `sweep`.
     """
-    yield from Together(configs, load, batch).finish()
+    yield from Together(configs, load, batch).run(configs)
 
 
 def _scene(config: Config) -> Config:

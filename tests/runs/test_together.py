@@ -21,19 +21,19 @@ CONFIG = Config(rounds=2, local_steps=2, batch_size=8, clients=3)
     ("changes", "programs"),
     [
         ([{"clients": 3}, {"clients": 5}, {"clients": 5, "lr": 0.1}], 2),
-        ([{"model": "mlp"}, {"model": "linear"}, {"batch_size": 4}], 3),
+        ([{"local_steps": 1}, {"local_steps": 2}, {"batch_size": 4}], 3),
         ([{"partition": "sorted"}, {"partition": "dirichlet0.5"}], 1),
         ([{"method": "FedAvg"}, {"method": "FedProx(0.1)"}, {"method": "FedOpt(1.5)+FedCos(0.1)"}], 1),
         ([{"method": "FedAvg"}, {"method": "SCAFFOLD"}], 2),
         ([{"lr": 0.1}, {"epsilon": 1e-4}, {"partition": "iid", "seed": 3}], 1),
     ],
-    ids=["clients", "models and batches", "partitions", "methods of the paper", "another structure", "numbers"],
+    ids=["clients", "steps and batches", "partitions", "methods of the paper", "another structure", "numbers"],
 )
 def test_configs_together_are_configs_alone(changes, programs):
     configs = [dataclasses.replace(CONFIG, **change) for change in changes]
     before = batches.compiled_programs()
     finished = [one for batch in run_together(configs, Config.load, 1) for one in batch]
-    assert Together(configs, Config.load).programs == programs
+    assert Together(configs, Config.load).programs(configs) == programs
     assert batches.compiled_programs() - before <= programs
     assert {one.config.identity["method"] for one in finished} == {config.method for config in configs}
     for one in finished:
@@ -47,11 +47,11 @@ def test_configs_that_stop_on_the_way_have_the_same_numbers():
     configs = [dataclasses.replace(CONFIG, rounds=4, **change) for change in changes]
     whole = {one.config: one.history for batch in run_together(configs, Config.load, 1) for one in batch}
     together = Together(configs, Config.load, 1)
-    for batch in together.advance(configs, 2):
+    for batch in together.run(configs, 2):
         for one in batch:
             cut = jax.tree.map(lambda leaf: leaf[:2], whole[one.config])
             jax.tree.map(np.testing.assert_array_equal, one.history, cut)
-    ends = [one for batch in together.advance(configs[1:], 4) for one in batch]
+    ends = [one for batch in together.run(configs[1:], 4) for one in batch]
     assert {one.config for one in ends} == set(configs[1:])
     for one in ends:
         jax.tree.map(np.testing.assert_array_equal, one.history, whole[one.config])
@@ -64,10 +64,10 @@ def test_each_dataset_is_loaded_once_per_pass():
         loaded.append(config.dataset)
         return config.load()
 
-    configs = [dataclasses.replace(CONFIG, dataset=d, seed=s) for s in (0, 1) for d in ("digits", "gaussian")]
+    configs = [dataclasses.replace(CONFIG, dataset=d, seed=s) for s in (0, 1) for d in ("digits", "synthetic")]
     together = Together(configs, load)
-    assert loaded == ["digits", "gaussian"]
-    assert together.programs == 2
+    assert loaded == ["digits", "synthetic"]
+    assert together.programs(configs) == 2
     assert set(together.clients.values()) == {3}
 
 
