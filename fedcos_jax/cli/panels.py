@@ -46,9 +46,9 @@ def draw_sweep(axes: dict[str, list], points: Sequence[Summary], whole: int, pat
         _draw_one_axis(picture, _words(names[0]), axes[names[0]], [by_place[value,] for value in axes[names[0]]], whole)
     else:
         _draw_heat_maps(picture, {name: axes[name] for name in names}, by_place, whole)
-    title = textwrap.fill(", ".join(fixed), max(40, int(picture.get_figwidth() / _LETTER)))
-    if (fixed and len(names) > 1) or names[0] not in [name for name in axes if len(axes[name]) == 1]:
-        picture.suptitle(title, fontsize="medium")
+    fixed = [f"{_words(name)} {values[0]}" for name, values in axes.items() if name not in (*names, "seed")]
+    if fixed:
+        picture.suptitle(textwrap.fill(", ".join(fixed), int(picture.get_figwidth() / _LETTER)), fontsize="medium")
     charts.save(picture, path)
 
 
@@ -128,6 +128,9 @@ def _draw_heat_maps(picture: Any, axes: dict[str, list], by_place: dict[tuple, S
     places = _combinations(others)
     values = [point.values[SCORE].mean for point in by_place.values()]
     limits = {"vmin": np.nanmin(values), "vmax": np.nanmax(values)}
+    title = _title(list(by_place.values()))
+    if any(point.missing(whole) > 0 for point in by_place.values()):
+        title += "\n(at n: stopped after n rounds)"
     for number, (panel, place) in enumerate(zip(panels.flat, places, strict=False)):
         found = [[by_place[(a, b, *place)] for a in x] for b in y]
         means = np.array([[point.values[SCORE].mean for point in line] for line in found])
@@ -139,9 +142,11 @@ def _draw_heat_maps(picture: Any, axes: dict[str, list], by_place: dict[tuple, S
             _write_numbers(panel, found, sum(limits.values()) / 2, whole)
     for empty in panels.flat[len(places) :]:
         empty.set_visible(False)
-    picture.supxlabel(_words(names[0]), fontsize="medium")
-    picture.supylabel(_words(names[1]), fontsize="medium")
-    picture.colorbar(image, ax=panels, label=_title(list(by_place.values())))
+    for panel in panels.flat[max(0, len(places) - columns) : len(places)]:
+        panel.set_xlabel(_words(names[0]))
+    for panel in panels[:, 0]:
+        panel.set_ylabel(_words(names[1]))
+    picture.colorbar(image, ax=panels, label=title)
 
 
 def _panel_counts(*lengths: int) -> tuple[int, int]:

@@ -23,7 +23,7 @@ class Run(NamedTuple):
     name: str
     """Of its file."""
     config: dict[str, Any]
-    history: dict[str, list]
+    history: dict[str, Any]
 
 
 def add_plot(commands) -> None:
@@ -67,7 +67,9 @@ def read_runs(path: Path) -> list[Run]:
     result = files.read(path)
     if is_sweep(result):
         shared, rows = result.get("config"), result["points"]
-        parts = [(_point_config(shared, row, result.get("axes", [])), row.get("history")) for row in rows]
+        parts: list[tuple[Any, Any]] = [
+            (_point_config(shared, row, result.get("axes", [])), row.get("history")) for row in rows
+        ]
     else:
         parts = [(result.get("config"), result.get("history"))] if isinstance(result, dict) else [(None, None)]
     whole = all(isinstance(part, dict) for pair in parts for part in pair) and all("round" in pair[1] for pair in parts)

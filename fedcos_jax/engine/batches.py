@@ -144,7 +144,7 @@ class Batches:
     def _trial(self, place: int) -> Trial:
         """A trial with everything filled in, checked to be like the first one."""
         trial = self._complete(self._make(place))
-        if jax.tree.structure(trial) != jax.tree.structure(self._like):
+        if len({jax.tree.structure(one) for one in (trial, self._like)}) > 1:
             raise InputError(
                 "the points of a sweep must share one structure: none cannot be mixed with numbers (0 is one), and "
                 "methods must be of one form, as labels.alike gives them"
