@@ -54,7 +54,7 @@ def draw_sweep(axes: dict[str, list], points: Sequence[Summary], whole: int, pat
 
 def _title(points: Sequence[Summary]) -> str:
     seeds = max(point.seeds for point in points)
-    return f"test accuracy (%), {SUMMARY[SCORE]}" + (f",\nmean of {seeds} seeds ± std" if seeds > 1 else "")
+    return f"test accuracy (%), \n{SUMMARY[SCORE]}" + (f",\nmean of {seeds} seeds ± std" if seeds > 1 else "")
 
 
 def _words(name: str) -> str:
@@ -116,6 +116,7 @@ def _draw_heat_maps(picture: Any, axes: dict[str, list], by_place: dict[tuple, S
     has_spread = any(point.values[SCORE].deviation is not None for point in by_place.values())
     cell = min(0.95 if has_spread else 0.8, _WIDEST / (columns * len(x)))
     height = min(0.6 if has_spread else 0.5, _WIDEST / (rows * len(y)))
+    height = max(height, 2.2 / (rows * len(y)))  # so that the label of the colours has room
     turned = _length(x_labels) * _LETTER > cell
     below = 0.5 + (
         0.7 * _length(x_labels) * _LETTER if turned else 0.17 * max(text.count("\n") + 1 for text in x_labels)

@@ -2,7 +2,8 @@
 
 A run is a pure function of its trial, so a batch is a `vmap` of it over stacked trials. Where a single run shares its
 clients among the devices, every device has whole runs here, which never wait for each other. Runs can stop at an
-evaluation and go on later. The same program does both, so the numbers do not depend on the stops.
+evaluation and go on later in the same program. If a batch has one run, as on a CPU, the numbers are those of a run
+without stops, bit for bit. Larger batches get smaller when few runs go on, and then round differently.
 """
 
 import dataclasses

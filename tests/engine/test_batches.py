@@ -12,8 +12,12 @@ SCHEDULE = Schedule(rounds=7, local_steps=3, batch_size=3, eval_every=2)
 ALONE = Schedule(rounds=3, local_steps=3, batch_size=3, eval_every=2, placement=devices.available(1))
 
 
-def equal(a, b):
+def same_bits(a, b):
     jax.tree.map(np.testing.assert_array_equal, a, b)
+
+
+def close(a, b):
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-5), a, b)
 
 
 def collected(batches, runs, until):
@@ -23,7 +27,11 @@ def collected(batches, runs, until):
 @pytest.mark.parametrize("method", [fedcos(0.3), scaffold()], ids=["fedcos", "scaffold"])
 @pytest.mark.parametrize("batch", [1, 2])
 def test_stops_change_nothing(method, batch):
-    """Runs that stop at different evaluations and go on have the numbers of runs without stops, bit for bit."""
+    """Runs that stop and go on have the numbers of runs without stops: bit for bit, if a batch has one run.
+
+    Larger batches get smaller where few runs go on. They are other programs, which may round differently.
+    """
+    equal = same_bits if batch == 1 else close
     experiment = small_experiment(method, SCHEDULE)
 
     def batches(keep):
@@ -48,7 +56,7 @@ def test_a_run_that_is_forgotten_starts_again():
     collected(batches, [0, 1], 4)
     batches.forget([0])
     fresh = Batches(2, lambda run: Trial(jax.random.key(run)), small_experiment(schedule=SCHEDULE))
-    equal(collected(batches, [0, 1], 7), collected(fresh, [0, 1], 7))
+    same_bits(collected(batches, [0, 1], 7), collected(fresh, [0, 1], 7))
 
 
 def test_the_batch_follows_the_memory():

@@ -60,7 +60,7 @@ def test_what_is_written_is_read(tmp_path):
     ]
     kept = sweeps.read_rows(tmp_path, config, axes, again=False)
     assert list(kept.values()) == ROWS
-    assert list(kept)[0] == (0.1, 0)
+    assert next(iter(kept)) == (0.1, 0)
     with pytest.raises(InputError, match="another config or other axes"):
         sweeps.read_rows(tmp_path, config, ["momentum", "seed"], again=False)
     assert sweeps.read_rows(tmp_path / "new", config, axes, again=False) == {}
