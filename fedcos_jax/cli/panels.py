@@ -54,7 +54,7 @@ def draw_sweep(axes: dict[str, list], points: Sequence[Summary], whole: int, pat
 
 def _title(points: Sequence[Summary]) -> str:
     seeds = max(point.seeds for point in points)
-    return f"test accuracy (%), \n{SUMMARY[SCORE]}" + (f",\nmean of {seeds} seeds ± std" if seeds > 1 else "")
+    return f"test accuracy (%),\n{SUMMARY[SCORE]}" + (f",\nmean of {seeds} seeds ± std" if seeds > 1 else "")
 
 
 def _words(name: str) -> str:
