@@ -196,6 +196,11 @@ def _experiment(trial: Trial, data: FederatedData, model: Model, schedule: Sched
     return Experiment(method=method, optimizer=optimizer, data=owned, model=model, schedule=schedule)
 
 
+def _unkeyed(state: RoundState) -> RoundState:
+    """The state with its key as plain numbers, which lie on the devices and on the host like all others."""
+    return state._replace(key=jax.random.key_data(state.key))
+
+
 @functools.partial(jax.jit, static_argnames=("model", "schedule", "placement"))
 def _compiled_start(
     trials: Trial, data: FederatedData, *, model: Model, schedule: Schedule, placement: Placement
@@ -203,7 +208,7 @@ def _compiled_start(
     """The states before the first round, leaves [runs, ...]."""
 
     def one(data: FederatedData, trial: Trial) -> RoundState:
-        return init_state(jnp.asarray(trial.key), _experiment(trial, data, model, schedule).federation)
+        return _unkeyed(init_state(jnp.asarray(trial.key), _experiment(trial, data, model, schedule).federation))
 
     def share(trials: Trial, data: FederatedData) -> RoundState:
         return tree.map_rows(functools.partial(one, data), trials)
@@ -228,8 +233,10 @@ def _compiled_batch(
     def one(data: FederatedData, completed: Array, until: Array, state: RoundState, trial: Trial):
         # The runs of a batch share the number of their rounds. With one number per run, every condition on it would
         # become a selection under `vmap`.
-        shared = state._replace(round=completed)
-        return advance(shared, _experiment(trial, data, model, schedule).federation, schedule, until)
+        key = jax.random.wrap_key_data(state.key, impl=jax.random.key_impl(trial.key))
+        shared = state._replace(round=completed, key=key)
+        state, history = advance(shared, _experiment(trial, data, model, schedule).federation, schedule, until)
+        return _unkeyed(state), history
 
     def share(states: RoundState, trials: Trial, data: FederatedData, completed: Array, until: Array):
         return tree.map_rows(functools.partial(one, data, completed, until), states, trials)
