@@ -97,7 +97,7 @@ notebooks: $(READY) ## run the notebooks from a clean kernel
 docs: $(READY) ## build the documentation in site/, strict about links
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-address: $(READY) ## write the repository's address from pyproject.toml into badges and install cells
+address: $(READY) ## write the address of pyproject.toml into badges and install cells, or remove them if it has none
 	$(BIN)/python notebooks/address.py
 
 check-tfds-builtin: ## compare our Fashion-MNIST with TFDS's own builder; needs FEDCOS_DATA_DIR, installs TensorFlow in its own environment

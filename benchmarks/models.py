@@ -25,7 +25,7 @@ import torch
 from benchmarks import torch_models
 from benchmarks.scenes import SCENES, Scene, divided
 from benchmarks.workload import compile_round, experiment, matmul_limit, rounds, take_turns
-from fedcos_jax import Experiment, FederatedData, Model, devices, fedavg, models
+from fedcos_jax import Experiment, FederatedData, Model, devices, fedavg, losses, models
 from fedcos_jax.engine.compilation import program_memory
 from fedcos_jax.ops import conv
 
@@ -72,7 +72,7 @@ def memory(case: Case, data: FederatedData, model: Model) -> int:
 def windowed(scene: Scene) -> Model:
     """The model on XLA's own convolution. It is another object, so that it is traced anew."""
     module = models.MODELS[scene.model].module(scene.classes)
-    model = models.from_flax.__wrapped__(module, scene.input_shape, scene.input_dtype)
+    model = models.from_flax(module, scene.input_shape, scene.input_dtype, fast_layers=False)
 
     def apply(params, x, key):
         with mock.patch.object(conv, "conv_pool", conv.window_conv):
@@ -110,7 +110,8 @@ def multiply_adds(scene: Scene) -> float:
         return 3 * (scene.input_shape[0] * in_cells + sizes["['Dense_0']['kernel']"])
     x = jax.ShapeDtypeStruct((scene.batch, *scene.input_shape), scene.input_dtype)
     y = jax.ShapeDtypeStruct((scene.batch,), jnp.int32)
-    gradient = jax.jit(jax.grad(lambda params, x, y: model.loss(model.apply(params, x, key), y).mean()))
+    every = jnp.ones(scene.batch, bool)
+    gradient = jax.jit(jax.grad(lambda params, x, y: losses.mean(model.loss(model.apply(params, x, key), y), every)))
     costs = gradient.lower(jax.eval_shape(model.init, key), x, y).cost_analysis() or {}
     return costs["flops"] / 2 / scene.batch
 

@@ -67,6 +67,7 @@ def work_done(num_steps: np.ndarray, chunk: int, count: int, exchange: bool = Fa
         chunk=min(chunk, clients),
         eval_batch=1,
         segment=1,
+        per_client=False,
         placement=Placement(tuple(jax.devices()[:1] * count)),
     )
     wave, room = (shapes.wave, shapes.room) if exchange else (clients, clients)

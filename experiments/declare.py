@@ -87,10 +87,18 @@ class Cell(NamedTuple):
 
     def path(self, folder: Path) -> Path:
         """results/<profile>/<experiment>/<setting>_<method>[_<field>-<value>]_seed<n>.json"""
-        parts = [self.setting, slug(self.config.method)]
-        parts += [f"{name}-{value}" for name, value in sorted(self.variant.items())]
-        name = "_".join([*parts, f"seed{self.config.seed}"])
-        return folder / self.profile / self.experiment / f"{name}.json"
+        name = stem(self.setting, self.config.method, self.variant)
+        return folder / self.profile / self.experiment / f"{name}_seed{self.config.seed}.json"
+
+
+def stem(setting: str, method: str, variant: Mapping[str, Any]) -> str:
+    """What the file names of a cell's seeds begin with.
+
+    Example:
+        >>> stem("sorted", "FedCos(0.02)", {"epsilon": 1e-4})
+        'sorted_fedcos-0.02_epsilon-0.0001'
+    """
+    return "_".join([setting, slug(method), *(f"{name}-{value}" for name, value in sorted(variant.items()))])
 
 
 def slug(method: str) -> str:

@@ -8,7 +8,7 @@ import jax
 
 from experiments.declare import Cell
 from experiments.store import is_stored, store
-from fedcos_jax.cli.progress import progress_bar, runs_bar
+from fedcos_jax.engine.progress import progress_bar, runs_bar
 from fedcos_jax.runs.checkpoint import Checkpoints
 from fedcos_jax.runs.config import Config
 from fedcos_jax.runs.execute import execute

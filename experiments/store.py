@@ -1,14 +1,18 @@
 """The results of cells on disk: one JSON file per run."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from experiments.declare import Cell, Table, slug
+from experiments.declare import Cell, Table, stem
 from fedcos_jax.errors import require
 from fedcos_jax.runs import files, settings
 from fedcos_jax.runs.config import Config
 
 Result = dict[str, Any]
+AS_DECLARED: Mapping[str, Any] = MappingProxyType({})
+"""The variant of a table's own cells."""
 
 
 def store(cell: Cell, folder: Path, result: Result) -> None:
@@ -29,9 +33,11 @@ def is_stored(cell: Cell, folder: Path) -> bool:
     return True
 
 
-def stored(table: Table, profile: str, folder: Path, setting: str, method: str) -> list[Result]:
-    """The results of a cell on disk, one per seed."""
-    paths = (folder / profile / table.name).glob(f"{setting}_{slug(method)}_seed*.json")
+def stored(
+    table: Table, profile: str, folder: Path, setting: str, method: str, variant: Mapping[str, Any] = AS_DECLARED
+) -> list[Result]:
+    """The results of a cell on disk, one per seed. `variant` has the settings that differ from the table's."""
+    paths = (folder / profile / table.name).glob(f"{stem(setting, method, variant)}_seed*.json")
     return sorted(map(files.read, paths), key=lambda result: result["seed"])
 
 

@@ -1,6 +1,7 @@
 """The one exception that a user's mistake raises. The command line answers it with one line."""
 
 import difflib
+import importlib.util
 import math
 from collections.abc import Iterable
 
@@ -23,9 +24,22 @@ def require_known(name: str, allowed: Iterable[str], kind: str) -> None:
 
 
 def did_you_mean(name: str, allowed: Iterable[str]) -> str:
-    """A suggestion to put after a name that is not allowed. It is empty if no allowed name is near."""
-    close = difflib.get_close_matches(name, list(allowed), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    """A suggestion to put after a name that is not allowed. It is empty if no allowed name is really near."""
+    # The dashes of a flag say nothing about how near it is.
+    words = {word.lstrip("-"): word for word in allowed}
+    close = difflib.get_close_matches(name.lstrip("-"), words, n=1, cutoff=0.7)
+    return f"; did you mean {words[close[0]]!r}?" if close else ""
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package that is not always needed can be imported."""
+    return importlib.util.find_spec(package) is not None
+
+
+def require_package(package: str, what: str, *, install: str | None = None) -> None:
+    """Raises InputError if a package is missing that something needs. The message says what to install."""
+    missing = f"{what} needs {package}, which is not installed: pip install {install or package}"
+    require(is_installed(package), missing)
 
 
 def require_at_least(minimum: float, **values: object) -> None:

@@ -7,7 +7,7 @@ a row that is added to them.
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -127,12 +127,28 @@ class Flag(NamedTuple):
     parameter: str
 
 
-FLAGS: dict[str, Flag] = {
-    parameter.flag: Flag(name, entry.label, parameter.name)
-    for name, entry in (*METHODS.items(), *WRAPPERS.items())
-    for parameter in entry.parameters
-    if parameter.flag is not None
-}
+class _Flags(Mapping[str, Flag]):
+    """The flags of all rows, also of those that are added later."""
+
+    def _flags(self) -> dict[str, Flag]:
+        return {
+            parameter.flag: Flag(name, entry.label, parameter.name)
+            for name, entry in (*METHODS.items(), *WRAPPERS.items())
+            for parameter in entry.parameters
+            if parameter.flag is not None
+        }
+
+    def __getitem__(self, name: str) -> Flag:
+        return self._flags()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._flags())
+
+    def __len__(self) -> int:
+        return len(self._flags())
+
+
+FLAGS = _Flags()
 """The parameters that have a flag, by the name of the flag."""
 
 

@@ -111,5 +111,5 @@ def _as_model(problem: Quadratics) -> Model:
         init=lambda key: problem.start,
         apply=apply,
         loss=lambda outputs, labels: outputs,
-        correct=lambda outputs, labels: jnp.zeros_like(outputs, bool),
+        metrics=(),
     )

@@ -6,12 +6,13 @@ mantissa. That is enough for a layer, but not for an aggregate or an angle.
 
 import functools
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import optax
 
+from fedcos_jax.errors import require
 from fedcos_jax.types import Array, Params
 
 Tree = TypeVar("Tree")
@@ -23,6 +24,14 @@ sub = optax.tree.sub
 add = optax.tree.add
 scale = optax.tree.scale
 zeros_like = optax.tree.zeros_like
+
+
+def named(a: Params) -> dict[str, Any]:
+    """The leaves by name. A name is the path to a leaf, joined by dots, like `Dense_0.kernel`."""
+    paths = jax.tree_util.tree_leaves_with_path(a)
+    leaves = {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in paths}
+    require(len(leaves) == len(paths), "two parameters have the same name: their paths differ only in where dots are")
+    return leaves
 
 
 def dot(a: Params, b: Params) -> Array:

@@ -91,7 +91,7 @@ ClientOptimizer = Callable[[Array, Array], Any]
 
 
 class Examples(NamedTuple):
-    """Inputs [rows, ...] in their stored dtype, and labels [rows]."""
+    """Inputs [rows, ...] in their stored dtype, and labels [rows, ...]: classes, numbers, tokens."""
 
     x: Any
     y: Any
@@ -111,6 +111,10 @@ class FederatedData(NamedTuple):
     """(stored inputs, key) -> model inputs. The key is None at evaluation."""
     cohorts: Array | None = None
     """Who takes part in each round, [rounds, cohort]. None: drawn from the run's key."""
+    test_owners: Array | None = None
+    """The client of each test row, [test rows]. None: nobody owns test rows."""
+    class_rows: Array | None = None
+    """Test rows of each class, [classes]. None: labels are not classes."""
 
     @property
     def num_clients(self) -> int:

@@ -53,6 +53,10 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.slow)
 
 
+# It is read before the tests, which take it away from what they test.
+_REAL_DATA = os.environ.get("FEDCOS_DATA_DIR")
+
+
 @pytest.fixture(autouse=True)
 def own_places(monkeypatch, tmp_path_factory):
     """No test sees or fills the prepared data of this machine."""
@@ -78,7 +82,6 @@ def x64():
 @pytest.fixture(scope="session")
 def real_data() -> Path:
     """The folder of real datasets. The test is skipped where there is none."""
-    folder = os.environ.get("FEDCOS_DATA_DIR")
-    if not folder or not Path(folder).is_dir():
+    if not _REAL_DATA or not Path(_REAL_DATA).is_dir():
         pytest.skip("needs the real datasets: set FEDCOS_DATA_DIR")
-    return Path(folder)
+    return Path(_REAL_DATA)

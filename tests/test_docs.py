@@ -3,9 +3,11 @@
 import ast
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import jax
@@ -22,6 +24,10 @@ def text_of(page):
     return (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
 
 
+def read(path):
+    return path.read_text(encoding="utf-8")
+
+
 def test_builds_strictly(tmp_path):
     pytest.importorskip("mkdocs")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
@@ -34,12 +40,39 @@ def test_builds_strictly(tmp_path):
     assert len(formulas) > 30
     assert "arithmatex" not in method
     assert not any("\\" in formula for formula in formulas)  # each command of LaTeX has been understood
-    assert (tmp_path / "api.html").read_text(encoding="utf-8").count('id="fedcos_jax.') > 100
-    walk = (tmp_path / "walk.html").read_text(encoding="utf-8")
-    assert re.search(r'href="https://github.com/[\w.-]+/[\w.-]+/blob/main/fedcos_jax/engine/loop.py#L\d+"', walk)
+    rooms = list((tmp_path / "api").glob("*.html"))
+    assert len(rooms) == 6
+    assert sum(page.read_text(encoding="utf-8").count('id="fedcos_jax.') for page in rooms) > 100
+    assert not re.search(
+        r'(?:href|src)="(?:\.\./)+(?:fedcos_jax|results)/', "".join(map(read, tmp_path.rglob("*.html")))
+    )
+    for picture in (tmp_path / "images").glob("*.png"):
+        assert picture.read_bytes() == (ROOT / "results" / "paper" / "figures" / picture.name).read_bytes()
+    assert (tmp_path / "images" / "hero.png").exists()
 
 
-@pytest.mark.parametrize("page", ["tutorial", "extending", "scaling"])
+LINK = "[`run`](../fedcos_jax/engine/loop.py#L166) and [results/a.md](../results/a.md)"
+
+
+@pytest.mark.parametrize(
+    ("address", "page"),
+    [
+        (None, "`run` (`fedcos_jax/engine/loop.py:166`) and results/a.md"),
+        (
+            "https://github.com/a/b",
+            "[`run`](https://github.com/a/b/blob/main/fedcos_jax/engine/loop.py#L166) and "
+            "[results/a.md](https://github.com/a/b/blob/main/results/a.md)",
+        ),
+    ],
+)
+def test_links_leave_the_site_only_with_an_address(address, page):
+    hooks = runpy.run_path(str(ROOT / "docs" / "hooks.py"))
+    config = types.SimpleNamespace(repo_url=address)
+    assert hooks["on_page_markdown"](LINK, config) == page
+    assert hooks["on_page_markdown"]("![a](../results/paper/figures/hero.png)", config) == "![a](images/hero.png)"
+
+
+@pytest.mark.parametrize("page", ["index", "tutorial", "extending", "scaling"])
 def test_code_runs(page):
     known = {id(registry): set(registry) for registry in (METHODS, WRAPPERS)}
     blocks = re.findall(r"```python\n(.*?)```", text_of(page), flags=re.DOTALL)

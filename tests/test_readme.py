@@ -6,18 +6,23 @@ import subprocess
 from pathlib import Path
 
 import jax
+import numpy as np
 import pytest
 
+from experiments.figures import hero
+from experiments.store import stored
 from experiments.tables.table2 import TABLE
 from fedcos_jax.runs import files
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PEERS = "| | fedcos_jax |"
+INDEX = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
 
 
-def rows_of(heading):
+def rows_of(heading, page=README):
     """The cells of each row of the table whose first line begins with the heading."""
-    table = README.split(heading)[1].split("\n\n")[0]
+    table = page.split(heading)[1].split("\n\n")[0]
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
 
 
@@ -45,10 +50,29 @@ def test_table_has_the_numbers_of_the_results():
             assert cell == expected, (method, partition)
 
 
-def test_peers_have_the_numbers_of_the_benchmark():
+def test_the_hero_has_the_numbers_of_its_runs():
+    """Means over the seeds of the last round, and the round of FedCos that is as good as FedAvg's last."""
+    found = {m: stored(hero.TABLE, "paper", ROOT / "results", "sorted", m) for m in hero.TABLE.methods}
+    averaged, enhanced = (np.mean([r["history"]["accuracy"] for r in results], axis=0) for results in found.values())
+    assert {len(results) for results in found.values()} == {hero.FIGURE.seeds} == {3}
+    assert all(r["config"]["epsilon"] == 1e-4 and r["rounds"] == 50 for results in found.values() for r in results)
+    reached = 1 + int(np.argmax(enhanced >= averaged[-1]))
+    words = f"FedCos(0.02) ends at {enhanced[-1]:.1f}%, FedAvg at {averaged[-1]:.1f}%, and FedCos is at "
+    words += f"{averaged[-1]:.1f}% after {reached} rounds"
+    for page in (README, INDEX):
+        assert words in " ".join(page.split())
+
+
+def test_results_come_after_at_most_two_screens():
+    assert README[: README.index("hero.png")].count("\n") < 20
+    assert README[: README.index("## The paper's numbers")].count("\n") < 100
+
+
+@pytest.mark.parametrize("page", [README, INDEX], ids=["README", "index"])
+def test_peers_have_the_numbers_of_the_benchmark(page):
     kept = json.loads((ROOT / "benchmarks" / "results" / "peers.json").read_text(encoding="utf-8"))
     seconds = {(run["job"], run["library"]): run["round_seconds"] for run in kept}
-    shown = [row for row in rows_of("| | fedcos_jax |") if row[0].startswith(("MLP", "CNN"))]
+    shown = [row for row in rows_of(PEERS, page) if row[0].startswith(("MLP", "CNN"))]
     assert len(shown) == 4
     for name, *cells in shown:
         job = "-".join(re.findall(r"mlp|cnn|\d+", name.lower()))
@@ -56,6 +80,12 @@ def test_peers_have_the_numbers_of_the_benchmark():
         own, *others = times
         expected = [f"**{1 / own:.2f}**", *(f"{1 / time:.2f} ({time / own:.1f})" for time in others)]
         assert cells == expected, name
+
+
+def test_performance_begins_with_the_same_ratios():
+    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    ratios = {row[0]: [re.search(r"\(([\d.]+)\)", cell)[1] for cell in row[2:]] for row in rows_of(PEERS)[:4]}
+    assert {row[0]: row[1:] for row in rows_of("| | pfl 0.6.0 |", page)} == ratios
 
 
 @pytest.mark.parametrize("link", re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", README))

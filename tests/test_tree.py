@@ -21,6 +21,11 @@ def test_squared_distance_and_its_gradients(x64):
         jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-12), found, (expected, gradients))
 
 
+def test_names_are_paths():
+    a = {"Dense_0": {"kernel": 1, "bias": 2}, "list": [3, (4,)]}
+    assert tree.named(a) == {"Dense_0.kernel": 1, "Dense_0.bias": 2, "list.0": 3, "list.1.0": 4}
+
+
 def test_squared_distance_of_equals_has_no_gradient():
     a = {"a": jnp.array([1.0, 2.0]), "b": jnp.array([[3.0]])}
     value, gradient = jax.value_and_grad(tree.squared_distance)(a, a)

@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -21,10 +22,15 @@ LINES = {
     "FedOpt(1.5)": ("#009E73", "--"),
     "FedOpt(1.7)": ("#CC79A7", "--"),
     "FedOpt(2)": ("#8C8C8C", ":"),
+    "FedAvgM(0.5)": ("#CC79A7", "--"),
+    "FedProx(0.1)+FedCos(0.02)": ("#8C8C8C", "-."),
+    "FedAvgM(0.5)+FedCos(0.02)": ("#CC79A7", "-."),
+    "FedOpt(1.5)+FedCos(0.02)": ("#009E73", "-."),
 }
 LABELS = {
     "accuracy": "test accuracy (%)",
     "cosine_pair": "cosine between two local moves",
+    "cosine_mean": "mean cosine between local moves",
     "local_move": "move of one local model",
     "distance_pair": "distance of two local models",
     "global_move": "move of the global model",
@@ -32,23 +38,36 @@ LABELS = {
 """Columns of a history, in words."""
 
 
+class Line(NamedTuple):
+    """A column of the histories of a method."""
+
+    rounds: list[int]
+    values: list[list[float]]
+    """One list per seed, each with a value per round that was measured."""
+
+
 def curves(runs: Runs, setting: str, column: str, profile: str, folder: Path, title: str = "") -> list[Panel]:
     """A panel with a line for each method that was run, or no panel if none was."""
     found = {method: stored(runs.table, profile, folder, setting, method) for method in runs.methods}
-    found = {method: results for method, results in found.items() if results}
+    lines = {method: _line(results, column) for method, results in found.items() if results}
     label = LABELS[column] if title else ""
-    return [Panel(title or LABELS[column], partial(_draw, found, column, label))] if found else []
+    return [Panel(title or LABELS[column], partial(_draw, lines, label), lines)] if lines else []
 
 
-def _draw(found: dict[str, list[Result]], column: str, label: str, axes: Axes) -> None:
+def _line(results: list[Result], column: str) -> Line:
+    values = [result["history"][column] for result in results]
+    rounds = results[0]["history"]["round"] if column == "accuracy" else list(range(1, len(values[0]) + 1))
+    return Line(rounds, values)
+
+
+def _draw(lines: dict[str, Line], label: str, axes: Axes) -> None:
     """The mean over the seeds, and their range if there are several."""
-    for method, results in found.items():
+    for method, line in lines.items():
         color, dashes = LINES[method]
-        values = np.array([result["history"][column] for result in results], float)
-        rounds = results[0]["history"]["round"] if column == "accuracy" else np.arange(1, values.shape[1] + 1)
-        axes.plot(rounds, values.mean(0), color=color, linestyle=dashes, label=method)
+        values = np.array(line.values, float)
+        axes.plot(line.rounds, values.mean(0), color=color, linestyle=dashes, label=method)
         if len(values) > 1:
-            axes.fill_between(rounds, values.min(0), values.max(0), color=color, alpha=0.2, linewidth=0)
+            axes.fill_between(line.rounds, values.min(0), values.max(0), color=color, alpha=0.2, linewidth=0)
     axes.set(xlabel="round", ylabel=label)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 

@@ -54,13 +54,13 @@ def saving(baseline: Result, enhanced: Result) -> Saving:
     return Saving(target, baseline["rounds"], next(reached, None))
 
 
-def savings(table: Table, profile: str, folder: Path, setting: str, baseline: str) -> list[Saving]:
-    """The saving of each seed that both runs have on disk."""
+def savings(table: Table, profile: str, folder: Path, setting: str, baseline: str) -> dict[int, Saving]:
+    """Seed -> the saving, for each seed that both runs have on disk."""
     plain, better = (
         {result["seed"]: result for result in stored(table, profile, folder, setting, method)}
         for method in (baseline, ENHANCED[baseline])
     )
-    return [saving(plain[seed], better[seed]) for seed in plain if seed in better]
+    return {seed: saving(plain[seed], better[seed]) for seed in plain if seed in better}
 
 
 def panels(profile: str, folder: Path) -> list[Panel]:
@@ -69,10 +69,14 @@ def panels(profile: str, folder: Path) -> list[Panel]:
 
 
 def _panel(table: Table, baseline: str, profile: str, folder: Path) -> Iterator[Panel]:
-    found = {table.settings[name].heading: savings(table, profile, folder, name, baseline) for name in table.settings}
+    found = {
+        setting.heading: list(savings(table, profile, folder, name, baseline).values())
+        for name, setting in table.settings.items()
+    }
     if any(found.values()):
         dataset = table.config(profile, "sorted").dataset
-        yield Panel(f"{baseline}, {dataset}", partial(_draw, {name: s for name, s in found.items() if s}))
+        shown = {name: each for name, each in found.items() if each}
+        yield Panel(f"{baseline}, {dataset}", partial(_draw, shown), shown)
 
 
 def _draw(found: dict[str, list[Saving]], axes: Axes) -> None:

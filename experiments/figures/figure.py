@@ -1,10 +1,12 @@
 """What a figure of the paper is, and how its panels become pictures.
 
 A figure is the runs that it shows, which are cells of tables, and the panels drawn from their results. The report
-draws each panel alone, so that panels wrap on a narrow screen. The file has all of them.
+draws each panel alone, so that panels wrap on a narrow screen. The file has all of them, and says which data it shows.
 """
 
+import hashlib
 import io
+import json
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -15,8 +17,10 @@ import matplotlib
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from PIL import Image
 
 from experiments.declare import Cell, Table, cells
+from experiments.store import stored
 
 INK = "#24292f"
 """The colour of text and axes. In an SVG it becomes the colour of the text around it, so that dark pages work."""
@@ -38,6 +42,10 @@ PANEL_SIZE = (4.6, 3.5)
 """In inches. If a panel is as wide as a phone, its letters are as large as the text of a page."""
 LINE_HEIGHT, LETTERS = 0.22, 55
 """Of the heading: inches per line, and letters per line above one panel."""
+LEGEND_COLUMNS, LEGEND_ROWS = 2, 2
+"""Of the legend: columns per panel, and the rows that fit below a panel of the usual height."""
+SHOWS = "Shows"
+"""The field of a PNG file that says which data it shows."""
 
 
 class Panel(NamedTuple):
@@ -45,6 +53,8 @@ class Panel(NamedTuple):
 
     title: str
     draw: Callable[[Axes], None]
+    data: Any
+    """What is drawn, as plain values."""
 
 
 class Runs(NamedTuple):
@@ -61,11 +71,15 @@ class Figure(NamedTuple):
     name: str
     title: str
     paper: str
-    """What the paper shows."""
+    """What the paper shows. Empty for a figure of our own."""
     runs: tuple[Runs, ...]
     panels: Callable[[str, Path], list[Panel]]
     """(profile, results folder) -> the panels that can be drawn from the results on disk."""
     columns: int = 3
+    seeds: int = 1
+    """The seeds that each of its cells has at least."""
+    store: Callable[[str, Path], None] | None = None
+    """Stores what its panels show besides runs, in the results folder of a profile."""
 
     def cells(
         self, profile: str, *, methods: Sequence[str] = (), settings: Sequence[str] = (), seeds: int = 1
@@ -75,16 +89,29 @@ class Figure(NamedTuple):
             chosen_methods = [name for name in runs.methods if name in methods or not methods]
             chosen_settings = [name for name in runs.settings if name in settings or not settings]
             if chosen_methods and chosen_settings:
-                yield from cells(runs.table, profile, methods=chosen_methods, settings=chosen_settings, seeds=seeds)
+                yield from cells(
+                    runs.table, profile, methods=chosen_methods, settings=chosen_settings, seeds=max(seeds, self.seeds)
+                )
 
     def caption(self, profile: str, folder: Path) -> str:
-        """What stands in for the paper's data and models, and the notes of the profiles of its runs."""
+        """What stands in for the paper's data and models, the notes of the profiles of its runs, and what bands are."""
         begun = {cell.experiment for cell in self.cells(profile) if cell.path(folder).exists()}
         chosen = {table.title: table.profiles[profile] for table in self.tables if table.name in begun or not begun}
         taken = {f"{new} for {old}" for one in chosen.values() for old, new in one.stand_ins.items()}
         honest = [f"Not the paper's experiment: {', '.join(sorted(taken))}."] if taken else []
         notes = [f"{title}. {one.note}" if len(chosen) > 1 else one.note for title, one in chosen.items()]
-        return "\n".join(honest + notes)
+        return "\n".join(honest + notes + self._bands(profile, folder))
+
+    def _bands(self, profile: str, folder: Path) -> list[str]:
+        seeds = [
+            [result["seed"] for result in stored(runs.table, profile, folder, setting, method)]
+            for runs in self.runs
+            for setting in runs.settings
+            for method in runs.methods
+        ]
+        most = max(seeds, key=len, default=[])
+        known = ", ".join(map(str, most))
+        return [f"Lines are means over seeds (at most {known}), and bands are their range."] if len(most) > 1 else []
 
     @property
     def tables(self) -> list[Table]:
@@ -98,25 +125,40 @@ def compose(panels: Sequence[Panel], columns: int = 1, heading: str = "") -> Can
     with matplotlib.rc_context(STYLE):
         rows = -(-len(panels) // columns)
         wrapped = [part for line in heading.splitlines() for part in textwrap.wrap(line, LETTERS * columns)]
-        height = PANEL_SIZE[1] * rows + LINE_HEIGHT * len(wrapped)
-        canvas = Canvas(figsize=(PANEL_SIZE[0] * columns, height), layout="constrained")
+        canvas = Canvas(figsize=(PANEL_SIZE[0] * columns, PANEL_SIZE[1] * rows), layout="constrained")
         legend: dict[str, Artist] = {}
         for i, panel in enumerate(panels):
             axes = canvas.add_subplot(rows, columns, i + 1)
             panel.draw(axes)
             axes.set_title(panel.title)
             legend |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+        across = LEGEND_COLUMNS * columns
         if legend:
-            canvas.legend(legend.values(), legend.keys(), loc="outside lower center", ncols=2 * columns)
+            canvas.legend(legend.values(), legend.keys(), loc="outside lower center", ncols=across)
+        extra = max(0, -(-len(legend) // across) - LEGEND_ROWS)
+        canvas.set_figheight(PANEL_SIZE[1] * rows + LINE_HEIGHT * (len(wrapped) + extra))
         canvas.suptitle("\n".join(wrapped), fontsize=11)
         return canvas
 
 
-def as_png(canvas: Canvas) -> bytes:
-    """The picture as a file, with dark ink on white."""
+def fingerprint(panels: Sequence[Panel], heading: str = "") -> str:
+    """A hash of what the panels show: their words and their data. It does not depend on how they are drawn."""
+    shown = [heading, [(panel.title, panel.data) for panel in panels]]
+    return hashlib.sha256(json.dumps(shown).encode()).hexdigest()
+
+
+def as_png(panels: Sequence[Panel], columns: int = 1, heading: str = "") -> bytes:
+    """The panels as a file, with dark ink on white. The file carries their fingerprint."""
     stream = io.BytesIO()
-    canvas.savefig(stream, format="png", dpi=150)
+    about = {"Software": None, SHOWS: fingerprint(panels, heading)}
+    compose(panels, columns, heading).savefig(stream, format="png", dpi=150, metadata=about)
     return stream.getvalue()
+
+
+def shown_by(path: Path) -> str | None:
+    """The fingerprint that a file carries."""
+    with Image.open(path) as picture:
+        return picture.info.get(SHOWS)
 
 
 def as_svg(panel: Panel, name: str) -> str:

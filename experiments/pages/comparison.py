@@ -1,14 +1,17 @@
 """A table's numbers beside the paper's, as all pages show them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from experiments.declare import Table
-from experiments.store import Result, stored, stored_variants
+from experiments.store import AS_DECLARED, Result, stored, stored_variants
 from fedcos_jax.labels import parse
+
+OWN_DRAWS = {"replay": None}
+"""The variant of a cell with the authors' draws that has draws of our own."""
 
 
 class Number(NamedTuple):
@@ -16,7 +19,7 @@ class Number(NamedTuple):
 
     mean: float
     deviation: float | None = None
-    """The standard deviation over the seeds, if there are several."""
+    """The sample standard deviation over the seeds, if there are several."""
     gain: float | None = None
     """The gain of a method with FedCos over the same method without it."""
     best: bool = False
@@ -28,17 +31,25 @@ class Entry(NamedTuple):
 
     paper: Number | None
     ours: Number | None
+    own_draws: Number | None = None
+    """Ours with draws of our own, where the table's cell has the draws of the authors' code."""
 
     @property
     def difference(self) -> float | None:
         return self.ours.mean - self.paper.mean if self.ours and self.paper else None
 
 
-def shown_columns(table: Table, profile: str, value: str) -> tuple[str, ...]:
-    """The columns of a setting. There is no difference if something stands in for the paper's data or model."""
-    if value not in table.values:
-        return ("ours",)
-    return ("paper", "ours") if table.profiles[profile].stand_ins else ("paper", "ours", "difference")
+def shown_columns(table: Table, profile: str, value: str, entries: Sequence[Entry]) -> tuple[str, ...]:
+    """The columns of a setting with these entries.
+
+    There is no difference if something stands in for the paper's data or model. Own draws stand beside the authors'.
+    """
+    columns = ["ours"] if value not in table.values else ["paper", "ours"]
+    if value in table.values and not table.profiles[profile].stand_ins:
+        columns.append("difference")
+    if any(entry.own_draws for entry in entries):
+        columns.append("own draws")
+    return tuple(columns)
 
 
 class Variant(NamedTuple):
@@ -54,9 +65,11 @@ class Variant(NamedTuple):
 
 
 def variants(table: Table, profile: str, folder: Path) -> Iterator[Variant]:
-    """The variants on disk."""
+    """The variants on disk, but for those that stand beside the table's cells as own draws."""
     groups: dict[tuple[str, str, str], list[Result]] = {}
     for setting, result in stored_variants(table, profile, folder):
+        if result["variant"] == OWN_DRAWS and _has_own_draws(table, profile, setting):
+            continue
         name = ", ".join(f"{field} = {given}" for field, given in sorted(result["variant"].items()))
         groups.setdefault((setting, result["method"], name), []).append(result)
     for (setting, method, name), found in groups.items():
@@ -75,11 +88,19 @@ def compare(table: Table, profile: str, folder: Path, value: str) -> dict[str, l
 
 
 def _column(table: Table, profile: str, folder: Path, setting: str, value: str) -> dict[str, Entry]:
+    def numbers(variant: Mapping[str, Any]) -> dict[str, Number]:
+        found = {method: stored(table, profile, folder, setting, method, variant) for method in table.methods}
+        return _judged({method: {r["seed"]: r[value] for r in results} for method, results in found.items() if results})
+
     printed = {method: table.paper_number(setting, method, value) for method in table.methods}
     paper = _judged({method: {0: number} for method, number in printed.items() if number is not None})
-    found = {method: stored(table, profile, folder, setting, method) for method in table.methods}
-    ours = _judged({method: {r["seed"]: r[value] for r in results} for method, results in found.items() if results})
-    return {method: Entry(paper.get(method), ours.get(method)) for method in table.methods}
+    ours = numbers(AS_DECLARED)
+    own_draws = numbers(OWN_DRAWS) if _has_own_draws(table, profile, setting) else {}
+    return {method: Entry(paper.get(method), ours.get(method), own_draws.get(method)) for method in table.methods}
+
+
+def _has_own_draws(table: Table, profile: str, setting: str) -> bool:
+    return table.config(profile, setting).replay is not None
 
 
 def _judged(column: dict[str, dict[int, float]]) -> dict[str, Number]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from experiments.declare import Table
 from experiments.pages.comparison import Entry, Number, compare, shown_columns, without_fedcos
-from experiments.pages.markdown import preface
+from experiments.pages.markdown import legend, preface
 from fedcos_jax.runs.result import SUMMARY
 
 ESCAPES = {"%": r"\%", "_": r"\_", "±": r"$\pm$", "&": r"\&", "#": r"\#"}
@@ -18,20 +18,18 @@ def render(table: Table, profile: str, folder: Path) -> str:
 
 
 def _floating(table: Table, profile: str, folder: Path, value: str) -> str:
-    columns = shown_columns(table, profile, value)
-    said = " ".join(line.replace("*", "") for line in preface(table.profiles[profile]) if line)
-    caption = f"{table.title}, {profile} profile: test accuracy (%), {SUMMARY[value]}. {said}"
-    count = len(columns) * len(table.settings)
+    compared = compare(table, profile, folder, value)
+    shown = [shown_columns(table, profile, value, entries) for entries in zip(*compared.values(), strict=True)]
+    numbers = [*_headings(table, shown), *_body(compared, shown)]
     lines = [
         r"\begin{table*}",
         r"\centering",
-        rf"\caption{{{_escape(caption)}}}",
+        rf"\caption{{{_escape(_caption(table, profile, value, numbers))}}}",
         rf"\label{{tab:{table.name}-{profile}-{value.removesuffix('_accuracy')}}}",
         r"\resizebox{\textwidth}{!}{%",
-        rf"\begin{{tabular}}{{l{'r' * count}}}",
+        rf"\begin{{tabular}}{{l{'r' * sum(map(len, shown))}}}",
         r"\toprule",
-        *_headings(table, columns),
-        *_body(compare(table, profile, folder, value), columns),
+        *numbers,
         r"\bottomrule",
         r"\end{tabular}}",
         r"\end{table*}",
@@ -39,22 +37,30 @@ def _floating(table: Table, profile: str, folder: Path, value: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _headings(table: Table, columns: tuple[str, ...]) -> list[str]:
+def _caption(table: Table, profile: str, value: str, numbers: list[str]) -> str:
+    marks = "\n".join(numbers).replace(ESCAPES["±"], "±")
+    said = " ".join(line.replace("*", "") for line in preface(table.profiles[profile]) + legend(marks) if line)
+    return f"{table.title}, {profile} profile: test accuracy (%), {SUMMARY[value]}. {said}"
+
+
+def _headings(table: Table, shown: list[tuple[str, ...]]) -> list[str]:
     """The headings of the settings, and below them those of their columns."""
-    width = len(columns)
-    over = [rf"\multicolumn{{{width}}}{{c}}{{{_escape(setting.heading)}}}" for setting in table.settings.values()]
-    starts = range(2, 2 + width * len(table.settings), width)
-    rules = " ".join(rf"\cmidrule(lr){{{start}-{start + width - 1}}}" for start in starts)
-    return [_row(["", *over]), rules, _row(["Method", *columns * len(table.settings)])]
+    over, rules, start = [], [], 2
+    for setting, columns in zip(table.settings.values(), shown, strict=True):
+        over.append(rf"\multicolumn{{{len(columns)}}}{{c}}{{{_escape(setting.heading)}}}")
+        rules.append(rf"\cmidrule(lr){{{start}-{start + len(columns) - 1}}}")
+        start += len(columns)
+    return [_row(["", *over]), " ".join(rules), _row(["Method", *(name for columns in shown for name in columns)])]
 
 
-def _body(compared: dict[str, list[Entry]], columns: tuple[str, ...]) -> list[str]:
+def _body(compared: dict[str, list[Entry]], shown: list[tuple[str, ...]]) -> list[str]:
     """The methods, with the paper's rules between baselines, FedCos, and baselines with FedCos."""
     lines = []
     for _, group in groupby(compared.items(), lambda item: _kind(item[0])):
         lines.append(r"\midrule")
         for method, entries in group:
-            lines.append(_row([method, *(_fields(entry)[column] for entry in entries for column in columns)]))
+            fields = [_fields(entry)[name] for entry, columns in zip(entries, shown, strict=True) for name in columns]
+            lines.append(_row([method, *fields]))
     return lines
 
 
@@ -65,7 +71,12 @@ def _kind(method: str) -> str:
 
 def _fields(entry: Entry) -> dict[str, str]:
     difference = "" if entry.difference is None else f"${entry.difference:+.2f}$"
-    return {"paper": _number(entry.paper), "ours": _number(entry.ours), "difference": difference}
+    return {
+        "paper": _number(entry.paper),
+        "ours": _number(entry.ours),
+        "difference": difference,
+        "own draws": _number(entry.own_draws),
+    }
 
 
 def _number(number: Number | None) -> str:

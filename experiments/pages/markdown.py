@@ -6,16 +6,24 @@ from experiments.declare import Profile, Table
 from experiments.pages.comparison import Entry, Number, compare, shown_columns, variants
 from fedcos_jax.runs.result import SUMMARY
 
+MARKS = {
+    "±": "After ± stands the sample standard deviation over the seeds of a cell.",
+    "own draws": "*Ours* has the draws of the authors' code where *own draws* stand beside it: initial parameters, "
+    "shards and cohorts. *Own draws* are the same cells with draws of our own.",
+}
+"""What marks among the numbers mean."""
+
 
 def render(table: Table, profile: str, folder: Path) -> str:
     """The page of a table: what was run, every cell that has a result, then the variants."""
-    lines = [f"# {table.title}, `{profile}` profile", "", *preface(table.profiles[profile])]
+    body: list[str] = []
     for value in table.values + table.beside:
-        lines += ["", f"## Test accuracy (%), {SUMMARY[value]}", "", *_rows(table, profile, folder, value)]
+        body += ["", f"## Test accuracy (%), {SUMMARY[value]}", "", *_rows(table, profile, folder, value)]
     rows = _variant_rows(table, profile, folder)
     if rows:
-        lines += ["", "## Variants", "", *rows]
-    return "\n".join(lines) + "\n"
+        body += ["", "## Variants", "", *rows]
+    title = f"# {table.title}, `{profile}` profile"
+    return "\n".join([title, "", *preface(table.profiles[profile]), *legend("\n".join(body)), *body]) + "\n"
 
 
 def preface(profile: Profile) -> list[str]:
@@ -26,17 +34,31 @@ def preface(profile: Profile) -> list[str]:
     return [*([honest, ""] if taken else []), f"{profile.note} {brackets}"]
 
 
+def legend(numbers: str) -> list[str]:
+    """What the marks mean that stand among the numbers."""
+    said = [words for mark, words in MARKS.items() if mark in numbers]
+    return ["", " ".join(said)] if said else []
+
+
 def _rows(table: Table, profile: str, folder: Path, value: str) -> list[str]:
-    columns = shown_columns(table, profile, value)
-    headings = [f"{setting.heading}: {column}" for setting in table.settings.values() for column in columns]
+    compared = compare(table, profile, folder, value)
+    shown = [shown_columns(table, profile, value, entries) for entries in zip(*compared.values(), strict=True)]
+    settings = list(zip(table.settings.values(), shown, strict=True))
+    headings = [f"{setting.heading}: {column}" for setting, columns in settings for column in columns]
     rows = [_row(["Method", *headings]), _row(["---"] + ["---:"] * len(headings))]
-    for method, entries in compare(table, profile, folder, value).items():
-        rows.append(_row([method, *(_fields(entry)[column] for entry in entries for column in columns)]))
+    for method, entries in compared.items():
+        fields = [_fields(entry)[name] for entry, columns in zip(entries, shown, strict=True) for name in columns]
+        rows.append(_row([method, *fields]))
     return rows
 
 
 def _fields(entry: Entry) -> dict[str, str]:
-    return {"paper": _number(entry.paper), "ours": _number(entry.ours), "difference": _signed(entry.difference)}
+    return {
+        "paper": _number(entry.paper),
+        "ours": _number(entry.ours),
+        "difference": _signed(entry.difference),
+        "own draws": _number(entry.own_draws),
+    }
 
 
 def _signed(difference: float | None) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from experiments.declare import Table
 from experiments.figures import FIGURES
-from experiments.figures.figure import Figure, as_png, compose
+from experiments.figures.figure import Figure, as_png
 from experiments.pages import latex, markdown
 from experiments.tables import TABLES
 from fedcos_jax.errors import require
@@ -22,22 +22,24 @@ def write_table(table: Table, profile: str, folder: Path) -> None:
 
 def draw(figure: Figure, profile: str, folder: Path) -> None:
     """Draws a figure, if there are results to draw."""
+    if figure.store is not None:
+        figure.store(profile, folder)
     panels = figure.panels(profile, folder)
     if not panels:
         print(f"{figure.title}: nothing to draw from these runs alone")
         return
     path = folder / profile / "figures" / f"{figure.name}.png"
-    files.write_bytes(path, as_png(compose(panels, figure.columns, figure.caption(profile, folder))))
+    files.write_bytes(path, as_png(panels, figure.columns, figure.caption(profile, folder)))
     print(f"{figure.title}: {path}")
 
 
 def write_stored(profile: str, folder: Path) -> None:
-    """Writes every table and draws every figure that has results."""
+    """Writes every table and draws every figure that has results. Figures without runs are the same in all profiles."""
     for table in TABLES.values():
         if (folder / profile / table.name).is_dir():
             write_table(table, profile, folder)
     for figure in FIGURES.values():
-        if figure.runs and figure.panels(profile, folder):
+        if (figure.runs or profile == "paper") and figure.panels(profile, folder):
             draw(figure, profile, folder)
 
 

@@ -10,10 +10,13 @@ from fedcos_jax.labels import FLAGS, parse, split_labels
 from fedcos_jax.runs import settings
 from fedcos_jax.runs.config import Config
 
-SWEPT = (*settings.of_kind(Config, "number", "shape"), *FLAGS)
-"""What the points of a grid may differ in: every setting that results depend on."""
-
 Point = dict[str, Any]
+
+
+def swept() -> tuple[str, ...]:
+    """What the points of a grid may differ in: every setting that results depend on, and flags of imported methods."""
+    names = settings.of_kind(Config, "number", "shape")
+    return (*(name for name in names if name != "start_checksum"), *FLAGS)
 
 
 def read_axes(texts: list[str]) -> dict[str, list]:
@@ -22,9 +25,11 @@ def read_axes(texts: list[str]) -> dict[str, list]:
     for text in texts:
         name, _, values = text.partition("=")
         name = name.strip().replace("-", "_")
+        shared = name.startswith("start_")
+        require(not shared, f"{name} cannot be swept: give it by {flags.flag('start_from')}, for all points")
         require(name not in settings.of_kind(Config, "machine"), f"{name} cannot be swept: results do not depend on it")
-        if name not in SWEPT:
-            raise InputError(f"unknown axis {name!r} of the grid{did_you_mean(name, SWEPT)}: {', '.join(SWEPT)}")
+        if name not in swept():
+            raise InputError(f"unknown axis {name!r} of the grid{did_you_mean(name, swept())}: {', '.join(swept())}")
         require(bool(values.strip()), f"--grid {name} needs values: {name}=A,B,...")
         require(name not in axes, f"the axis {name} is given twice")
         axes[name] = [_read(name, value) for value in split_labels(values)]

@@ -87,7 +87,9 @@ def draw_curves(curves: Sequence[Curve], title: str, path: Path) -> None:
     if len(curves) > 10:
         axes.set_prop_cycle(color=colormaps["turbo"](np.linspace(0.05, 0.95, len(curves))))
     for curve in curves:
-        (line,) = axes.plot(curve.rounds, curve.mean, label=curve.label)
+        # A line through one round is a dot.
+        marker = "o" if len(curve.rounds) == 1 else None
+        (line,) = axes.plot(curve.rounds, curve.mean, label=curve.label, marker=marker)
         if curve.deviation is not None:
             low, high = curve.mean - curve.deviation, curve.mean + curve.deviation
             axes.fill_between(curve.rounds, low, high, color=line.get_color(), alpha=0.2, linewidth=0)

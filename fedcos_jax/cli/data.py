@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from fedcos_jax.cli import charts
-from fedcos_jax.data import DATASETS, SOURCES, data_directory, load, partition
+from fedcos_jax.data import DATASETS, SOURCES, data_directory, load
 from fedcos_jax.data.sources import describe
+from fedcos_jax.errors import InputError
 from fedcos_jax.runs.config import Config
 
 
@@ -69,8 +70,9 @@ def _add_data_dir(command: argparse.ArgumentParser, **options) -> None:
 def list_datasets(options: argparse.Namespace) -> None:
     folder = data_directory(options.data_dir)
     for name, entry in DATASETS.items():
-        rows = "as many as asked" if entry.rows is None else "{:,} + {:,}".format(*entry.rows)
-        print(f"{name:<14} {rows:>17} rows  {_shape(entry.shape):<8}  {describe(name, folder)}")
+        unknown = "as in its files" if entry.varies else "as many as asked"
+        rows = unknown if entry.rows is None else "{:,} + {:,}".format(*entry.rows)
+        print(f"{name:<16} {rows:>17} rows  {_shape(entry.shape):<8}  {describe(name, folder)}")
 
 
 def prepare_dataset(options: argparse.Namespace) -> None:
@@ -79,9 +81,10 @@ def prepare_dataset(options: argparse.Namespace) -> None:
     seconds = time.perf_counter() - started
     train, test = len(dataset.train.y), len(dataset.test.y)
     clients = "" if dataset.groups is None else f", {len(np.unique(dataset.groups)):,} clients"
+    classes = "" if dataset.classes is None else f", {dataset.classes} classes"
     print(
         f"{dataset.name}: {train:,} training and {test:,} test rows ({train + test:,} in all) "
-        f"of shape {_shape(dataset.input_shape)}, {dataset.classes} classes{clients}; ready in {seconds:.1f} s"
+        f"of shape {_shape(dataset.input_shape)}{classes}{clients}; ready in {seconds:.1f} s"
     )
 
 
@@ -91,9 +94,10 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 def show_partition(options: argparse.Namespace) -> None:
     dataset = load(options.dataset, data_dir=options.data_dir)
-    ownership = partition.build(
-        options.partition, dataset.train.y, options.clients, options.seed, groups=dataset.groups
-    )
+    named = {name: getattr(options, name) for name in ("dataset", "partition", "clients", "seed")}
+    ownership, _ = Config(**named).draws(dataset)
+    if dataset.classes is None:
+        raise InputError(f"the labels of {dataset.name} are not classes, so no client has a mix of them to show")
     counts = charts.class_counts(dataset.train.y, ownership, dataset.classes)
     title = f"{dataset.name}, {options.partition}, {len(counts):,} clients"
     if options.plot is not None:

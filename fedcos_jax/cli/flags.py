@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fedcos_jax.cli.imports import KEY, add_import
 from fedcos_jax.data import SOURCES
 from fedcos_jax.errors import require
 from fedcos_jax.labels import FLAGS, METHODS, WRAPPERS, MethodSpec
@@ -23,7 +24,8 @@ class InputOutput:
     data_dir: str | None = setting(None, GROUP, "folder of the datasets (default: variable FEDCOS_DATA_DIR)")
     source: str = setting("auto", GROUP, f"of the dataset: {', '.join(SOURCES)}")
     out: str | None = setting(None, GROUP, "write the result as JSON, and the config that gives it as TOML beside it")
-    log_dir: str | None = setting(None, GROUP, "write the history during the run, as CSV and for TensorBoard")
+    save: str | None = setting(None, GROUP, "write the parameters of the last model to this .safetensors file")
+    log_dir: str | None = setting(None, GROUP, "write the history during the run: CSV, JSON Lines, TensorBoard")
     tensorboard: bool | None = setting(
         None, GROUP, "write TensorBoard's event files in the log directory (default: if tensorboardX is installed)"
     )
@@ -31,15 +33,22 @@ class InputOutput:
         None, GROUP, "keep the run here; the same command goes on from there, also to more rounds"
     )
     checkpoint_seconds: float = setting(60.0, GROUP, "least seconds between checkpoints")
-    stop_at: float | None = setting(None, GROUP, "end the run when the test accuracy reaches this many percent")
+    wandb: str | None = setting(None, GROUP, "log to this project of Weights & Biases")
+    mlflow: str | None = setting(None, GROUP, "log to the MLflow server, database or folder at this address")
+    target_accuracy: float | None = setting(None, GROUP, "end the run when the test accuracy reaches this many percent")
+    patience: int | None = setting(
+        None, GROUP, "end the run after this many evaluations in a row without a better accuracy"
+    )
     quiet: bool = setting(False, GROUP, "no progress bar")
 
 
-KEYS = (*settings.declared(Config), *FLAGS, *settings.declared(InputOutput))
-"""The keys of a config file."""
-
 OPTIONS_OF = {option: entry.label for entry in (*METHODS.values(), *WRAPPERS.values()) for option in entry.options}
 """The options that only one method or wrapper reads, and its label."""
+
+
+def keys() -> tuple[str, ...]:
+    """The keys of a config file."""
+    return (*settings.declared(Config), *FLAGS, *settings.declared(InputOutput), KEY)
 
 
 def flag(name: str) -> str:
@@ -52,12 +61,15 @@ def add_settings(
 ) -> dict[str, argparse._ArgumentGroup]:
     """Adds the flags that `resolve` reads, and returns their headings. `texts` replaces the help of some of them."""
     groups = _add_flags(command, texts or {}, Config, InputOutput)
+    taken = {**settings.declared(Config), **settings.declared(InputOutput)}
     for name, (term, label, parameter) in FLAGS.items():
+        require(name not in taken, f"{flag(name)} cannot be a flag of {label}: another setting has the name {name}")
         where = ", which it adds to the method" if term in WRAPPERS else ""
         groups["method"].add_argument(flag(name), metavar="NUMBER", help=f"{parameter} of {label}{where}")
     groups[GROUP].add_argument(
         "--config", type=Path, metavar="FILE", help="TOML file with any of these flags as keys; flags win over it"
     )
+    add_import(groups[GROUP])
     return groups
 
 
@@ -75,19 +87,24 @@ def _add_flags(
         if is_switch:
             how = {"action": argparse.BooleanOptionalAction}
         groups[field.metadata["group"]].add_argument(
-            flag(field.name), **how, default=None, help=texts.get(field.name, field.metadata["help"] + shown)
+            *filter(None, (flag(field.name), field.metadata["also"])),
+            **how,
+            default=None,
+            help=texts.get(field.name, field.metadata["help"] + shown),
         )
     return groups
 
 
 def resolve(options: argparse.Namespace) -> tuple[Config, InputOutput]:
     """What the flags and the config file say."""
-    texts = {} if options.config is None else settings.read_file(options.config, KEYS)
-    # The numbers in the file belong to the method in the file, and its epochs replace steps.
+    texts = {} if options.config is None else settings.read_file(options.config, keys())
+    # The numbers in the file belong to the method in the file, and its epochs replace steps. Its checksum belongs to
+    # its parameters.
     replaced = [*(FLAGS if options.method is not None else ()), *(["local_epochs"] if options.local_steps else [])]
+    replaced += ["start_checksum"] if options.start_from else []
     texts = {name: text for name, text in texts.items() if name not in replaced}
     refuse_contradictions(options)
-    texts |= {name: str(value) for name in KEYS if (value := getattr(options, name)) is not None}
+    texts |= {name: str(value) for name in keys() if (value := getattr(options, name)) is not None}
 
     def part(names: Iterable[str]) -> dict[str, str]:
         return {name: texts[name] for name in names if name in texts}

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 
 from fedcos_jax.cli.flags import flag
+from fedcos_jax.cli.imports import add_import
 from fedcos_jax.data import DATASETS
 from fedcos_jax.data.partition import PARTITIONS
 from fedcos_jax.labels import METHODS, WRAPPERS, Entry, parse
@@ -17,8 +18,10 @@ def add_list(commands) -> None:
         help="show datasets, models, partitions and methods by name",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="""examples:
-  fedcos list                                         the names that fedcos run takes""",
+  fedcos list                                         the names that fedcos run takes
+  fedcos list --import my_methods.py                  with those that a file of your own adds""",
     )
+    add_import(command)
     command.set_defaults(command=list_names)
 
 

@@ -4,10 +4,12 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from fedcos_jax import __version__
-from fedcos_jax.cli import data, listing, plot, run, sweep
+from fedcos_jax.cli import completion, data, evaluate, imports, listing, plot, run, sweep
+from fedcos_jax.cli.colour import red
 from fedcos_jax.cli.flags import flag
 from fedcos_jax.engine import devices
 from fedcos_jax.engine.compilation import keep_compiled_programs
@@ -40,13 +42,27 @@ def main(arguments: list[str] | None = None) -> int:
 
 def dispatch(arguments: list[str] | None) -> None:
     """Parses the arguments and calls the subcommand."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    # Before the parser is made: new rows bring new names and flags.
+    imports.import_all(imports.named(_beforehand(arguments)))
     options, unknown = parser().parse_known_args(arguments)
     if unknown:
         hint = did_you_mean(unknown[0], map(flag, vars(options)))
         raise InputError(f"unknown argument {unknown[0]!r}{hint} (--help lists them all)")
+    if options.command is None:
+        parser().print_help()
+        return
     devices.use_all_cores()
     keep_compiled_programs()
     options.command(options)
+
+
+def _beforehand(arguments: list[str]) -> argparse.Namespace:
+    """What is read before all other arguments: --import and --config."""
+    first = Parser(prog="fedcos", add_help=False)
+    imports.add_import(first)
+    first.add_argument("--config", type=Path)
+    return first.parse_known_args(arguments)[0]
 
 
 def guard(program: str, command: Callable[[Given], None], given: Given) -> int:
@@ -54,7 +70,7 @@ def guard(program: str, command: Callable[[Given], None], given: Given) -> int:
     try:
         command(given)
     except InputError as error:
-        print(f"{program}: error: {error}", file=sys.stderr)
+        print(f"{program}: {red('error:', sys.stderr)} {error}", file=sys.stderr)
         return USER_ERROR
     except BrokenPipeError:
         # The reader of the output has closed it, as in `fedcos list | head`. Python must not try to write the rest.
@@ -74,11 +90,14 @@ def parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
     )
     parser.add_argument("--version", action="version", version=f"fedcos {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser.set_defaults(command=None)
+    commands = parser.add_subparsers(metavar="COMMAND")
     run.add_run(commands)
+    evaluate.add_evaluate(commands)
     sweep.add_sweep(commands)
     plot.add_plot(commands)
     data.add_data(commands)
     data.add_partition(commands)
     listing.add_list(commands)
+    completion.add_completion(commands, parser)
     return parser

@@ -13,7 +13,7 @@ from fedcos_jax.errors import require, require_known
 from fedcos_jax.labels import FLAGS, parse
 from fedcos_jax.runs import files, settings
 from fedcos_jax.runs.config import Config
-from fedcos_jax.runs.result import EVALUATED
+from fedcos_jax.runs.result import OF_ROUNDS
 from fedcos_jax.runs.sweeps import is_sweep
 
 
@@ -119,15 +119,15 @@ def mean_curve(label: str, runs: Sequence[Run], column: str) -> Curve:
 def curve(history: dict[str, list], column: str) -> tuple[list, list]:
     """The rounds, and the column's values in them."""
     values = history[column]
-    return (history["round"] if column in EVALUATED else list(range(1, len(values) + 1))), values
+    return (list(range(1, len(values) + 1)) if column in OF_ROUNDS else history["round"]), values
 
 
 def axis_title(column: str) -> str:
     """The name of a column for readers."""
-    if column in EVALUATED:
-        words = f"test {column.removeprefix('test_')}"
-        return f"{words} (%)" if column == "accuracy" else words
-    return column.replace("_", " ")
+    words = column.removeprefix("test_").replace("_", " ")
+    if column in OF_ROUNDS:
+        return words
+    return f"test {words} (%)" if column == "accuracy" else f"test {words}"
 
 
 def labels(lines: Sequence[Sequence[Run]]) -> list[str]:

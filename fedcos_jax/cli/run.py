@@ -3,20 +3,30 @@
 import argparse
 import dataclasses
 import sys
-from contextlib import ExitStack
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fedcos_jax.cli.colour import bold
 from fedcos_jax.cli.flags import GROUP, InputOutput, add_settings, refuse_idle_options, resolve
-from fedcos_jax.cli.progress import progress_bar
-from fedcos_jax.engine.loop import Callback, stop_at
-from fedcos_jax.errors import require
+from fedcos_jax.cli.imports import KEY, named
+from fedcos_jax.engine.callbacks import Callback, patience, stop_at
+from fedcos_jax.engine.evaluation import column_names, statistics_names, written
+from fedcos_jax.engine.progress import progress_bar, waiting
+from fedcos_jax.errors import is_installed, require
+from fedcos_jax.models import Metric
+from fedcos_jax.models.losses import ACCURACY
 from fedcos_jax.runs import files, settings
 from fedcos_jax.runs.config import Config
 from fedcos_jax.runs.estimate import estimate
 from fedcos_jax.runs.execute import execute
-from fedcos_jax.runs.log import CSV_FILE, INSTALL_TENSORBOARD, has_tensorboard, is_log_of, open_log
-from fedcos_jax.runs.prepare import prepare
+from fedcos_jax.runs.log import is_log_of, log_to, open_log
+from fedcos_jax.runs.logs.mlflow import mlflow_run
+from fedcos_jax.runs.logs.wandb import wandb_run
+from fedcos_jax.runs.parameters import Latest, require_name, save_params
+from fedcos_jax.runs.prepare import Prepared, prepare
+from fedcos_jax.runs.result import about_model
 
 if TYPE_CHECKING:
     from fedcos_jax.runs.checkpoint import Checkpoints
@@ -31,8 +41,13 @@ EXAMPLES = """examples:
   fedcos run --dry-run --model cnn --dataset cifar10  what it would run, need and take
   fedcos run --out result.json --log-dir log          write result.json and result.toml, and log/ during the run
   fedcos run --config result.toml --seed 1            the same run with another seed
+  fedcos run --save model.safetensors                 write the trained parameters; `fedcos evaluate` reads them
+  fedcos run --from model.safetensors --lr 0.01       start from them
   fedcos run --checkpoint-dir kept --rounds 500       if it is killed, the same command goes on where it was
-  fedcos run --rounds 500 --stop-at 95                end at 95% test accuracy"""
+  fedcos run --rounds 500 --target-accuracy 95        end at 95% test accuracy
+  fedcos run --rounds 500 --patience 20               end after 20 evaluations without a better accuracy
+  fedcos run --import my_methods.py --method "Mine(0.1)"
+                                                      a method that a file of your own registers"""
 
 
 def add_run(commands) -> None:
@@ -56,48 +71,89 @@ def run(options: argparse.Namespace) -> None:
     config, places = resolve(options)
     refuse_idle_options(options, config.method)
     require(not places.tensorboard or bool(places.log_dir), "--tensorboard needs --log-dir, where it writes")
+    ends = _ends(places)
     result_file, config_file = _outputs(places.out, options.config)
+    model_file = _model_file(places.save, config.start_from)
     prepared = prepare(config, places.data_dir, source=places.source)
     config = prepared.config
-    resolved = settings.to_toml(dataclasses.asdict(config) | {"data_dir": places.data_dir, "source": places.source})
+    beside = {"data_dir": places.data_dir, "source": places.source, KEY: named(options) or None}
+    resolved = settings.to_toml(dataclasses.asdict(config) | beside)
+    metrics = prepared.experiment.model.metrics
+    known = places.target_accuracy is None or ACCURACY in metrics
+    require(known, f"--target-accuracy is a test accuracy, which the model {config.model} does not have")
     if options.dry_run:
-        print(resolved, *estimate(prepared).lines(), sep="\n")
+        print(resolved, flush=True)
+        with waiting("estimating", shown=not places.quiet):
+            needs = estimate(prepared).lines()
+        print(*needs, sep="\n")
         return
-    for path in (result_file, config_file):
+    for path in (result_file, config_file, model_file):
         if path is not None:
             # Before the run: a place that cannot be written to must not cost one.
             files.require_writable(path)
     checkpoints = None if places.checkpoint_dir is None else _open_checkpoints(places, config)
     with ExitStack() as stack:
-        callbacks: list[Callback] = []
-        if places.log_dir is not None:
-            folder = Path(places.log_dir)
-            anew = checkpoints is not None and is_log_of(folder, config)
-            callbacks.append(stack.enter_context(open_log(folder, resolved, places.tensorboard, anew=anew)))
-            if places.tensorboard is None and not has_tensorboard():
-                print(f"fedcos: writing {CSV_FILE} only; for event files {INSTALL_TENSORBOARD}", file=sys.stderr)
-        callbacks.append(stack.enter_context(progress_bar(config.method, config.rounds, shown=not places.quiet)))
-        if places.stop_at is not None:
-            callbacks.append(stop_at(_share(places.stop_at)))
+        logs = [stack.enter_context(log) for log in _logs(places, prepared, resolved, checkpoints)]
+        bar = stack.enter_context(progress_bar(config.method, config.rounds, shown=not places.quiet))
+        latest = Latest()
+        if places.log_dir is not None and places.tensorboard is None and not is_installed("tensorboardX"):
+            print("fedcos: writing no event files; for those pip install tensorboardX", file=sys.stderr)
         if config_file is not None:
             files.write_text(config_file, resolved)
-        result = execute(prepared, callbacks, checkpoints)
+        result = execute(prepared, [*logs, bar, latest, *ends], checkpoints)
     if result_file is not None:
         files.write(result_file, result)
-    print(closing_line(result))
+    if model_file is not None:
+        save_params(model_file, latest.params, about_model(config, result))
+    print(closing_line(result, metrics))
 
 
-def closing_line(result: dict[str, Any]) -> str:
-    """What a run came to, in one line."""
-    return (
+def _logs(
+    places: InputOutput, prepared: Prepared, resolved: str, checkpoints: "Checkpoints | None"
+) -> list[AbstractContextManager[Callback]]:
+    """The logs that the flags ask for. Nothing is opened yet."""
+    logs: list[AbstractContextManager[Callback]] = []
+    config, columns = prepared.config, column_names(prepared.experiment)
+    folder = None if places.log_dir is None else Path(places.log_dir)
+    if folder is not None:
+        anew = checkpoints is not None and is_log_of(folder, config)
+        logs.append(open_log(folder, resolved, places.tensorboard, anew=anew, evaluated=columns))
+    name = f"{config.method} {config.dataset} {config.partition} seed {config.seed}"
+    identity = None if checkpoints is None else checkpoints.name
+    shown = dataclasses.asdict(config)
+    if places.wandb is not None:
+        target = wandb_run(places.wandb, name, shown, folder=folder, identity=identity, quiet=places.quiet)
+        logs.append(log_to(target, evaluated=columns))
+    if places.mlflow is not None:
+        logs.append(log_to(mlflow_run(places.mlflow, name, shown, identity=identity), evaluated=columns))
+    return logs
+
+
+def _ends(places: InputOutput) -> list[Callback]:
+    """The callbacks that end the run where the flags say so."""
+    ends: list[Callback] = []
+    if (percent := places.target_accuracy) is not None:
+        within = 0 < percent <= 100
+        require(within, f"--target-accuracy is a test accuracy in percent, in (0, 100], got {percent:g}")
+        ends.append(stop_at(accuracy=percent / 100))
+    if places.patience is not None:
+        ends.append(patience(places.patience))
+    return ends
+
+
+def closing_line(result: dict[str, Any], metrics: Sequence[Metric] = (ACCURACY,)) -> str:
+    """What a run came to, in one line: the first of the model's metrics, or its loss."""
+    name, share = (metrics[0].name, metrics[0].share) if metrics else ("test_loss", False)
+    last, best = (written(result[f"{kind}_{name}"], share=share) for kind in ("last", "best"))
+    line = (
         f"{result['method']} on {result['dataset']} ({result['partition']}, {result['config']['clients']} clients): "
-        f"accuracy {result['last_accuracy']:.2f}% after {result['rounds']} rounds, best {result['best_accuracy']:.2f}%"
+        f"{name.replace('_', ' ')} {bold(last, sys.stdout)} after {result['rounds']} rounds, best {best}"
     )
-
-
-def _share(percent: float) -> float:
-    require(0 < percent <= 100, f"--stop-at is a test accuracy in percent, in (0, 100], got {percent:g}")
-    return percent / 100
+    if not (metrics and result["config"]["per_client"]):
+        return line
+    mean, deviation, worst = (result["history"][column][-1] for column in statistics_names(metrics[0]))
+    mean, deviation, worst = ("unknown" if x is None else written(x, share=share) for x in (mean, deviation, worst))
+    return f"{line}; over clients: mean {mean}, standard deviation {deviation}, worst decile {worst}"
 
 
 def _outputs(out: str | None, config: Path | None) -> tuple[Path | None, Path | None]:
@@ -110,6 +166,17 @@ def _outputs(out: str | None, config: Path | None) -> tuple[Path | None, Path | 
     own = config is not None and config.resolve() == config_file.resolve()
     require(not own, f"--out {out} would write over the config {config}: choose another name")
     return result_file, config_file
+
+
+def _model_file(save: str | None, start_from: str | None) -> Path | None:
+    """The file of the last model."""
+    if save is None:
+        return None
+    path = Path(save)
+    require_name(path)
+    own = start_from is not None and Path(start_from).resolve() == path.resolve()
+    require(not own, f"--save {save} would write over the parameters that the run starts from: choose another name")
+    return path
 
 
 def _open_checkpoints(places: InputOutput, config: Config) -> "Checkpoints":

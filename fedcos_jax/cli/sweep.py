@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from fedcos_jax.cli import flags, panels
-from fedcos_jax.cli.axes import SWEPT, at_point, read_axes, seed_axis
+from fedcos_jax.cli.axes import at_point, read_axes, seed_axis, swept
 from fedcos_jax.cli.flags import flag
-from fedcos_jax.cli.progress import runs_bar
 from fedcos_jax.engine.halving import Rung, climb, rungs
 from fedcos_jax.engine.loop import History
+from fedcos_jax.engine.progress import runs_bar
 from fedcos_jax.engine.sweep import grid
 from fedcos_jax.errors import require
 from fedcos_jax.runs import files, sweeps
@@ -21,7 +21,17 @@ from fedcos_jax.runs.result import SUMMARY
 from fedcos_jax.runs.sweeps import SCORE, Row, Summary, key_of
 from fedcos_jax.runs.together import Together
 
-NOT_TAKEN = ("log_dir", "tensorboard", "checkpoint_dir", "checkpoint_seconds", "stop_at")
+NOT_TAKEN = (
+    "save",
+    "log_dir",
+    "tensorboard",
+    "wandb",
+    "mlflow",
+    "checkpoint_dir",
+    "checkpoint_seconds",
+    "target_accuracy",
+    "patience",
+)
 """The flags of `fedcos run` that a sweep does not take. It keeps every finished batch of runs by itself."""
 
 EXAMPLES = """examples:
@@ -47,7 +57,7 @@ def add_sweep(commands) -> None:
         "sweep",
         usage="fedcos sweep --grid NAME=VALUE,VALUE,... [--grid ...] [--seeds N] [--halving R] [--FLAG VALUE ...]",
         help="train a grid of runs as few programs, with a table and a picture of their accuracies",
-        description=f"Trains every combination of the values given. These can be swept: {', '.join(SWEPT)}.",
+        description=f"Trains every combination of the values given. These can be swept: {', '.join(swept())}.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=EXAMPLES,
     )
@@ -77,6 +87,7 @@ def run(options: argparse.Namespace) -> None:
     Points in the folder that are not in the grid stay in the tables.
     """
     config, places = flags.resolve(options)
+    config = config.pinned()
     for name in NOT_TAKEN:
         taken = getattr(places, name) != getattr(flags.InputOutput, name)
         require(not taken, f"a sweep takes no {flag(name)}: it keeps finished runs by itself")

@@ -28,6 +28,8 @@ class DatasetEntry(NamedTuple):
     """Readers of the numbers that may stand behind the name, in brackets."""
     example: str = ""
     """A name with its numbers."""
+    varies: bool = False
+    """Whether others publish different draws under this name. Then the cache never stands in for missing files."""
 
     @property
     def embedded(self) -> bool:

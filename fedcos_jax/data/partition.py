@@ -4,6 +4,7 @@ Its name is a word, with a number behind it if it takes one: `iid`, `sorted`, `m
 `dirichlet0.3`, `natural`.
 """
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -24,9 +25,12 @@ class Ownership(NamedTuple):
     @classmethod
     def of(cls, parts: Sequence[np.ndarray]) -> "Ownership":
         """The ownership in which client i owns the rows `parts[i]`, [rows of client i]."""
-        offsets = np.cumsum([0, *map(len, parts)]).astype(np.int32)
+        require(len(parts) > 0, "an ownership needs at least one client")
+        offsets = np.cumsum([0, *map(len, parts)])
         require_rows(offsets)
-        return cls(np.concatenate(parts).astype(np.int32), offsets)
+        indices = np.concatenate(parts)
+        _require_whole(indices, "the rows of the clients")
+        return cls(indices.astype(np.int32), offsets.astype(np.int32))
 
     @property
     def num_clients(self) -> int:
@@ -49,6 +53,36 @@ def require_rows(offsets: np.ndarray) -> None:
         raise InputError(f"client {empty[0]} would own no rows; use fewer clients")
 
 
+def require_fitting(ownership: Ownership, rows: int) -> None:
+    """Raises InputError unless every client owns a row and every owned row is one of the dataset.
+
+    Args:
+        ownership: who owns which rows.
+        rows: training rows of the dataset.
+    """
+    indices, offsets = map(np.asarray, ownership)
+    _require_whole(indices, "the indices of an ownership")
+    _require_whole(offsets, "the offsets of an ownership")
+    require(
+        len(offsets) > 1 and offsets[0] == 0 and offsets[-1] == len(indices),
+        f"the offsets of an ownership must go from 0 to its {len(indices)} indices: use Ownership.of(parts)",
+    )
+    require_rows(offsets)
+    lowest, highest = indices.min(), indices.max()
+    require(
+        lowest >= 0 and highest < rows,
+        f"the ownership names rows {lowest} to {highest}, but the dataset has training rows 0 to {rows - 1}: "
+        "build it from this dataset's labels",
+    )
+
+
+def _require_whole(numbers: np.ndarray, what: str) -> None:
+    require(
+        numbers.ndim == 1 and numbers.dtype.kind in "iu",
+        f"{what} must be a list of whole numbers, got {numbers.dtype} {list(numbers.shape)}",
+    )
+
+
 def iid(labels: np.ndarray, clients: int, rng: np.random.Generator) -> Ownership:
     """All rows are shuffled and divided evenly."""
     _check_counts(labels, clients)
@@ -57,7 +91,7 @@ def iid(labels: np.ndarray, clients: int, rng: np.random.Generator) -> Ownership
 
 def sorted_by_label(labels: np.ndarray, clients: int, rng: np.random.Generator | None = None) -> Ownership:
     """Totally non-IID: rows are sorted by label and divided evenly. Nothing is random, so `rng` is not used."""
-    _check_counts(labels, clients)
+    _check_classes(labels, clients)
     return Ownership.of(np.array_split(_sorted_rows(labels), clients))
 
 
@@ -67,7 +101,7 @@ def mixed(labels: np.ndarray, clients: int, rng: np.random.Generator, share: flo
     The first `share` of the rows of each class goes to a common pool, which is shuffled and divided evenly. The others
     stay sorted and are divided evenly. The paper's "90% non-IID" is share 0.1.
     """
-    _check_counts(labels, clients)
+    _check_classes(labels, clients)
     require(0 <= share <= 1, f"the homogeneous share must lie in [0, 1], got {share:g}")
     rows = _sorted_rows(labels)
     by_class = np.split(rows, np.flatnonzero(np.diff(labels[rows])) + 1)
@@ -96,7 +130,7 @@ def shards(
         per_client: shards per client.
         deal: (rng, clients, per_client) -> the numbers of the shards that each client gets, [clients, per_client].
     """
-    _check_counts(labels, clients)
+    _check_classes(labels, clients)
     require(per_client >= 1, f"shards per client must be at least 1, got {per_client}")
     count = clients * per_client
     require(count <= len(labels), f"{count} shards are more than the {len(labels)} rows")
@@ -107,8 +141,8 @@ def shards(
 
 def dirichlet(labels: np.ndarray, clients: int, rng: np.random.Generator, alpha: float) -> Ownership:
     """Each class is divided among the clients in Dirichlet(α) proportions. Every client gets at least one row."""
-    _check_counts(labels, clients)
-    require(alpha > 0, f"the Dirichlet concentration must be positive, got {alpha:g}")
+    _check_classes(labels, clients)
+    require(0 < alpha < math.inf, f"the Dirichlet concentration must be positive, got {alpha:g}")
     parts: list[list[np.ndarray]] = [[] for _ in range(clients)]
     for label in np.unique(labels):
         rows = rng.permutation(np.flatnonzero(labels == label))
@@ -133,11 +167,21 @@ def natural(groups: np.ndarray) -> Ownership:
     return Ownership.of(np.split(rows, np.flatnonzero(np.diff(groups[rows])) + 1))
 
 
+def _check_classes(labels: np.ndarray, clients: int) -> None:
+    _check_counts(labels, clients)
+    require(
+        labels.ndim == 1 and labels.dtype.kind in "iu",
+        f"a partition by label needs one class per row, not labels of type {labels.dtype} and shape "
+        f"{list(labels.shape)}: choose iid, natural, or rows of your own by Ownership.of",
+    )
+
+
 def _sorted_rows(labels: np.ndarray) -> np.ndarray:
     return np.argsort(labels, kind="stable")
 
 
 def _check_counts(labels: np.ndarray, clients: int) -> None:
+    require(isinstance(clients, int | np.integer), f"the number of clients must be a whole number, got {clients!r}")
     require(clients >= 1, f"the number of clients must be at least 1, got {clients}")
     require(clients <= len(labels), f"{clients} clients are more than the {len(labels)} rows to share out")
 
@@ -165,13 +209,13 @@ PARTITIONS: dict[str, PartitionEntry] = {
 }
 
 
-def build(name: str, labels: np.ndarray, clients: int, seed: int, groups: np.ndarray | None = None) -> Ownership:
+def build(name: str, labels: np.ndarray, clients: int | None, seed: int, groups: np.ndarray | None = None) -> Ownership:
     """The partition of this name. The same seed gives the same partition.
 
     Args:
         name: e.g. `sorted`, `mixed90`, `shards2`.
         labels: class of each row, [rows].
-        clients: number of clients. `natural` ignores it.
+        clients: number of clients. None for as many as the dataset has, with `natural`.
         seed: decides everything random.
         groups: the dataset's own client of each row, [rows], for `natural`.
 
@@ -179,12 +223,20 @@ def build(name: str, labels: np.ndarray, clients: int, seed: int, groups: np.nda
         >>> fc.partition.build("sorted", np.array([1, 0, 1, 0]), clients=2, seed=0).parts()
         [array([1, 3], dtype=int32), array([0, 2], dtype=int32)]
     """
+    require(isinstance(seed, int | np.integer), f"the seed must be a whole number, got {seed!r}")
     require(0 <= seed < 2**32, f"the seed must be at least 0 and below 2**32, got {seed}")
     entry, number = parse(name)
     if entry.build is None:
         if groups is None:
             raise InputError("this dataset has no clients of its own; choose another partition than 'natural'")
-        return natural(groups)
+        require(len(groups) == len(labels), f"{len(groups)} rows have a client of their own, but {len(labels)} a label")
+        ownership = natural(np.asarray(groups))
+        own = ownership.num_clients
+        require(
+            clients in (None, own),
+            f"the dataset has {own} clients of its own, so the partition 'natural' cannot have {clients}: leave it out",
+        )
+        return ownership
     arguments = () if number is None else (number,)
     return entry.build(labels, clients, np.random.default_rng(seed), *arguments)
 

@@ -14,13 +14,12 @@ import numpy as np
 
 from fedcos_jax.data.dataset import Dataset
 from fedcos_jax.data.entry import DatasetEntry
-from fedcos_jax.data.formats import leaf
+from fedcos_jax.data.formats import speeches
 from fedcos_jax.data.formats.archives import damage_named
 from fedcos_jax.data.formats.forms import Arrays, Form
-from fedcos_jax.data.text import next_character
+from fedcos_jax.data.text import VOCABULARY, next_character, symbols
 from fedcos_jax.errors import require
 
-VOCABULARY = "\n !\"&'(),-.0123456789:;>?ABCDEFGHIJKLMNOPQRSTUVWXYZ[]abcdefghijklmnopqrstuvwxyz}"
 WINDOW = 80
 CLIENTS, SAMPLES = 143, 517_106
 """The counts of the paper."""
@@ -37,8 +36,8 @@ def build(arrays: Arrays) -> Dataset:
 
 def read(file: str, folder: Path) -> Arrays:
     """The paper's numbers of roles and samples, drawn from the complete works."""
-    roles = leaf.parse(published_lines(folder / file))
-    return encode(choose(leaf.role_texts(roles, longer_than=WINDOW)))
+    roles = speeches.parse(published_lines(folder / file))
+    return encode(choose(speeches.role_texts(roles, longer_than=WINDOW)))
 
 
 def published_lines(path: Path) -> Iterator[str]:
@@ -73,11 +72,7 @@ def choose(texts: dict[str, str], clients: int = CLIENTS, samples: int = SAMPLES
 
 def encode(texts: Sequence[str]) -> Arrays:
     """The joined texts as vocabulary indices, `text` [characters], and where each begins, `offsets` [texts + 1]."""
-    table = np.full(256, len(VOCABULARY), np.uint8)
-    table[np.frombuffer(VOCABULARY.encode("latin-1"), np.uint8)] = np.arange(len(VOCABULARY))
-    text = table[np.frombuffer("".join(texts).encode("latin-1"), np.uint8)]
-    require(int(text.max(initial=0)) < len(VOCABULARY), "the text has characters outside the vocabulary of LEAF")
-    return {"text": text, "offsets": np.cumsum([0, *map(len, texts)]).astype(np.int32)}
+    return {"text": symbols("".join(texts)), "offsets": np.cumsum([0, *map(len, texts)]).astype(np.int32)}
 
 
 ENTRY = DatasetEntry(

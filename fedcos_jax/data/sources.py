@@ -59,6 +59,7 @@ def load(name: str, source: str = "auto", data_dir: str | os.PathLike | None = N
         >>> fc.load("digits").train.x.shape
         (1437, 8, 8)
     """
+    require(not name.endswith(".safetensors"), f"{name} holds parameters, not a dataset: fc.load_params reads it")
     entry, numbers = parse(name)
     require_known(source, SOURCES, "source")
     if entry.embedded:
@@ -95,7 +96,7 @@ def locate(name: str, source: str, data_dir: Path | None) -> Origin | None:
         found, incomplete = None, error
     if found is not None:
         return Origin(f"{found.form.summary} in {found.folder}", cache.entry_path(name, found.paths), found.read)
-    if source == "auto" and (kept := cache.latest(name)):
+    if source == "auto" and not entry.varies and (kept := cache.latest(name)):
         return Origin("the prepared cache", kept, partial(_vanished, name, kept))
     if source in ("auto", "tfds") and entry.catalogue is not None:
         near = [] if data_dir is None else [data_dir, data_dir / "tensorflow_datasets"]
@@ -107,7 +108,7 @@ def locate(name: str, source: str, data_dir: Path | None) -> Origin | None:
 
 
 def _from_tfds(catalogue: tfds.Catalogue, folder: Path) -> Origin:
-    kept = cache.entry_path(catalogue.name, sorted(folder.iterdir()))
+    kept = cache.entry_path(catalogue.published.name, sorted(folder.iterdir()))
     return Origin(f"TensorFlow Datasets in {folder}", kept, partial(tfds.read, catalogue, folder))
 
 
@@ -123,8 +124,8 @@ def describe(name: str, data_dir: Path | None) -> str:
     if origin is None:
         online = "" if entry.catalogue is None else "; with internet it is fetched through TensorFlow Datasets"
         return f"not found: get {entry.advice}{online}"
-    checked = "checksums match, prepared" if origin.prepared else f"not checked yet: fedcos data prepare {name}"
-    return f"{origin.where} ({checked})"
+    done, open_ = ("prepared", "not read yet") if entry.varies else ("checksums match, prepared", "not checked yet")
+    return f"{origin.where} ({done if origin.prepared else f'{open_}: fedcos data prepare {name}'})"
 
 
 def _vanished(name: str, entry: Path) -> Arrays:
@@ -142,10 +143,11 @@ def _fetch(name: str, source: str, data_dir: Path | None) -> Origin:
         raise InputError(f"{name} was not found ({looked}): {alternatives}")
     try:
         tfds.require_preparation()
-        near = forms.find(name, entry.forms, data_dir) or forms.find(name, entry.forms, tfds.manual_folder())
+        originals = tfds.originals_folder(entry.catalogue)
+        near = forms.find(name, entry.forms, data_dir) or forms.find(name, entry.forms, originals)
         found = near or forms.find(name, entry.forms, tfds.fetch_originals(entry.catalogue))
         if found is None:
-            raise InputError(f"its download in {tfds.manual_folder()} is incomplete")
+            raise InputError(f"its download in {originals} is incomplete")
         folder = tfds.prepare(entry.catalogue, found.read())
     except InputError as error:
         raise InputError(f"{name} was not found ({looked}) and {error}; or {alternatives}") from None

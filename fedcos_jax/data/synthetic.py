@@ -71,6 +71,7 @@ def generate(
         classes=CLASSES,
         preprocess=Partial(as_stored),
         groups=train_owner,
+        test_groups=test_owner,
     )
 
 

@@ -9,9 +9,31 @@ import numpy as np
 from jax.tree_util import Partial
 
 from fedcos_jax.data.dataset import Dataset
+from fedcos_jax.errors import InputError
 from fedcos_jax.types import Array, Examples
 
 TRAIN_SHARE = 0.8
+VOCABULARY = "\n !\"&'(),-.0123456789:;>?ABCDEFGHIJKLMNOPQRSTUVWXYZ[]abcdefghijklmnopqrstuvwxyz}"
+"""The 80 characters of LEAF's Shakespeare."""
+
+
+def symbols(text: str) -> np.ndarray:
+    """The characters of a text as indices into the vocabulary, [characters]. Raises InputError if one is not in it."""
+    table = np.full(256, len(VOCABULARY), np.uint8)
+    table[np.frombuffer(VOCABULARY.encode("latin-1"), np.uint8)] = np.arange(len(VOCABULARY))
+    try:
+        found = table[np.frombuffer(text.encode("latin-1"), np.uint8)]
+    except UnicodeEncodeError as error:
+        raise InputError(f"the text has {text[error.start]!r}, which is outside the vocabulary of LEAF") from None
+    if int(found.max(initial=0)) == len(VOCABULARY):
+        outside = text[int(found.argmax())]
+        raise InputError(f"the text has {outside!r}, which is outside the vocabulary of LEAF")
+    return found
+
+
+def as_symbols(x: Array, key: Array | None) -> Array:
+    """Preprocessing of stored symbols, which are bytes, for models that read whole numbers."""
+    return x.astype(jnp.int32)
 
 
 def next_character(name: str, text: np.ndarray, offsets: np.ndarray, *, window: int, classes: int) -> Dataset:
@@ -36,6 +58,7 @@ def next_character(name: str, text: np.ndarray, offsets: np.ndarray, *, window: 
         classes=classes,
         preprocess=Partial(_windows, jnp.asarray(text), jnp.arange(window, dtype=jnp.int32)),
         groups=np.repeat(np.arange(len(counts), dtype=np.int32), kept),
+        test_groups=np.repeat(np.arange(len(counts), dtype=np.int32), counts - kept),
     )
 
 

@@ -44,6 +44,8 @@ class Trial(NamedTuple):
     offsets: Array | np.ndarray | None = None
     cohorts: Array | np.ndarray | None = None
     """Who takes part in which round, as in `FederatedData`."""
+    test_owners: Array | np.ndarray | None = None
+    """The client of each test row, as in `FederatedData`, for a trial with `indices` of its own."""
 
 
 class _Kept(NamedTuple):
@@ -166,6 +168,7 @@ class Batches:
             data.indices if trial.indices is None else trial.indices,
             data.offsets if trial.offsets is None else trial.offsets,
             data.cohorts if trial.cohorts is None else trial.cohorts,
+            data.test_owners if trial.indices is None else trial.test_owners,
         )
 
 
@@ -191,8 +194,8 @@ def fitting_batch(
 
 def _experiment(trial: Trial, data: FederatedData, model: Model, schedule: Schedule) -> Experiment:
     """What one run trains, with its trial's parts as traced arrays."""
-    _, method, optimizer, indices, offsets, cohorts = jax.tree.map(jnp.asarray, trial)
-    owned = data._replace(indices=indices, offsets=offsets, cohorts=cohorts)
+    _, method, optimizer, indices, offsets, cohorts, owners = jax.tree.map(jnp.asarray, trial)
+    owned = data._replace(indices=indices, offsets=offsets, cohorts=cohorts, test_owners=owners)
     return Experiment(method=method, optimizer=optimizer, data=owned, model=model, schedule=schedule)
 
 

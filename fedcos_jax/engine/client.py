@@ -9,6 +9,7 @@ import optax
 from fedcos_jax import tree
 from fedcos_jax.engine.experiment import Federation
 from fedcos_jax.engine.sampling import epoch_batch
+from fedcos_jax.models import losses
 from fedcos_jax.types import Array, LocalContext, LocalMove, Params
 
 Carry = tuple[Params, optax.OptState, Array, Params | None]
@@ -60,8 +61,7 @@ def train_client(
         y = data.train.y[chosen]
 
         def objective(params: Params) -> Array:
-            losses = model.loss(model.apply(params, x, dropout_key), y)
-            mean = jnp.sum(jnp.where(mask, losses, 0)) / jnp.sum(mask).astype(losses.dtype)
+            mean = losses.mean(model.loss(model.apply(params, x, dropout_key), y), mask)
             return mean + penalty.value(params, context).astype(mean.dtype)
 
         loss, gradient = jax.value_and_grad(objective)(params)

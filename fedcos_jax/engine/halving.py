@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from fedcos_jax import tree
+from fedcos_jax.engine import evaluation
 from fedcos_jax.engine.batches import Batches, Trial
 from fedcos_jax.engine.experiment import Experiment
 from fedcos_jax.engine.loop import History
@@ -90,9 +92,9 @@ def climb(plan: Sequence[Rung], advance: Callable[[list[int], int], Mapping[int,
     return completed
 
 
-def last_accuracy(history: History) -> float:
-    """The test accuracy of the last evaluation."""
-    return float(history.evaluation.accuracy[-1])
+def last_score(history: History) -> float:
+    """How good the last evaluation is: the model's first metric, or its test loss. More is better."""
+    return evaluation.score(tree.row(history.evaluation, -1)).goodness
 
 
 def halving(
@@ -101,7 +103,7 @@ def halving(
     experiment: Experiment,
     reduction: int = 3,
     *,
-    score: Callable[[History], float] = last_accuracy,
+    score: Callable[[History], float] = last_score,
     seeds: str = "seed",
     batch: int | None = None,
     memory: int | None = None,

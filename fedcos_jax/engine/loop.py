@@ -7,18 +7,20 @@ argument. Results therefore do not depend on how a segment is cut into ticks.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from fedcos_jax.engine.callbacks import Callback, Report, compiling, told
 from fedcos_jax.engine.devices import SAME
 from fedcos_jax.engine.evaluation import Evaluation, evaluate
 from fedcos_jax.engine.experiment import Experiment, Federation
 from fedcos_jax.engine.measures import RoundInfo
-from fedcos_jax.engine.rounds import STATE_SPECS, init_state, one_round
+from fedcos_jax.engine.progress import progress_bar
+from fedcos_jax.engine.rounds import STATE_SPECS, as_key, init_state, one_round
 from fedcos_jax.engine.schedule import Schedule
 from fedcos_jax.errors import require
 from fedcos_jax.types import Array, RoundState
@@ -34,23 +36,6 @@ class History(NamedTuple):
     """Rounds completed at each evaluation, [evaluations]."""
     evaluation: Evaluation
     rounds: RoundInfo
-
-
-class Report(NamedTuple):
-    """What `run` tells its callbacks after each tick."""
-
-    completed: int
-    """Rounds completed since the start of the run."""
-    rounds: RoundInfo
-    """The rounds since the last report, [rounds], on the host."""
-    evaluation: Evaluation | None
-    """The global model on the test set, or None if this tick ended between evaluations."""
-    state: RoundState
-    """The current state. The next tick reuses its buffers."""
-
-
-Callback = Callable[[Report], Any]
-"""Called after each tick. The run ends if it returns True."""
 
 
 class Recorder:
@@ -120,7 +105,7 @@ def segment(
     return on_all(state, federation, until, evaluated)
 
 
-def simulate(key: Array, experiment: Experiment) -> tuple[RoundState, History]:
+def simulate(key: Array | int, experiment: Experiment) -> tuple[RoundState, History]:
     """A whole run as one pure function of the key and of every number in the experiment. It can be jitted and vmapped.
 
     Args:
@@ -183,23 +168,29 @@ _compiled_init = jax.jit(init_state, compiler_options={"xla_backend_optimization
 _compiled_segment = jax.jit(segment, donate_argnames=("state",))
 
 
-def initial_state(key: Array, federation: Federation) -> RoundState:
+def initial_state(key: Array | int, federation: Federation) -> RoundState:
     """`init_state`, compiled, on all devices. One device may not have room for all client memories."""
-    return _compiled_init(*federation.shapes.placement.replicate((key, federation)))
+    return _compiled_init(*federation.shapes.placement.replicate((as_key(key), federation)))
 
 
 def run(
-    key: Array, experiment: Experiment, *, callbacks: Sequence[Callback] = (), state: RoundState | None = None
+    key: Array | int,
+    experiment: Experiment,
+    *,
+    callbacks: Sequence[Callback] = (),
+    state: RoundState | None = None,
+    progress: bool = False,
 ) -> tuple[RoundState, History]:
     """`simulate`, compiled, with callbacks.
 
     A new key, another number of rounds, or new numbers in the method or the optimizer need no new compilation.
 
     Args:
-        key: decides initial parameters, cohorts, data order and noise.
+        key: decides initial parameters, cohorts, data order and noise. A whole number is taken as the seed of a key.
         experiment: what to run.
         callbacks: called in order after each tick. The run ends if one returns True.
         state: the state to go on from, up to `schedule.rounds`. None to start from the key. The run reuses its buffers.
+        progress: whether to show a progress bar on standard error.
 
     Returns:
         The final state, and the history of the rounds run, on the host.
@@ -207,11 +198,24 @@ def run(
     Example:
         >>> state, history = fc.run(jax.random.key(0), experiment, callbacks=[fc.stop_at(accuracy=0.9)])
     """
-    schedule = experiment.schedule
-    federation = experiment.federation.shapes.placement.replicate(experiment.federation)
-    state = initial_state(key, federation) if state is None else _resumed(state, key, federation)
-    completed, length, recorder = int(state.round), 1, Recorder()
-    require(completed < schedule.rounds, f"the state has completed {completed} rounds of {schedule.rounds}")
+    key, rounds = as_key(key), experiment.schedule.rounds
+    completed = 0 if state is None else _completed(state)
+    require(completed < rounds, f"the state has completed {completed} rounds of {rounds}")
+    with progress_bar("run", rounds, shown=progress) as bar:
+        watching = (*callbacks, bar)
+        with compiling(watching, completed):
+            federation = experiment.federation.shapes.placement.replicate(experiment.federation)
+            state = initial_state(key, federation) if state is None else _resumed(state, key, federation)
+            # The program is compiled by a call that runs no round.
+            state = _tick(state, federation, completed, completed, evaluated=False).state
+        return _run_on(state, completed, federation, experiment.schedule, watching)
+
+
+def _run_on(
+    state: RoundState, completed: int, federation: Federation, schedule: Schedule, callbacks: Sequence[Callback]
+) -> tuple[RoundState, History]:
+    """Runs the rounds after `completed`, tick by tick."""
+    length, recorder = 1, Recorder()
     for end in _ends(completed, schedule):
         while completed < end:
             until = min(completed + length, end)
@@ -220,10 +224,10 @@ def run(
             seconds = time.perf_counter() - started
             length = max(1, length // 2) if seconds > _TICK_SECONDS else min(2 * length, schedule.rounds)
             state, completed = report.state, until
-            stop = _told(report, (recorder, *callbacks))
+            stop = told(report, (recorder, *callbacks))
             if stop and report.evaluation is None:
                 report = _tick(state, federation, completed, completed, evaluated=True)
-                _told(report, (recorder, *callbacks))
+                told(report, (recorder, *callbacks))
             if stop:
                 return report.state, recorder.history()
     return state, recorder.history()
@@ -239,15 +243,15 @@ def _tick(state: RoundState, federation: Federation, completed: int, until: int,
     return Report(until, rounds, evaluation if evaluated else None, state)
 
 
-def _told(report: Report, callbacks: Sequence[Callback]) -> bool:
-    """Tells all callbacks, and says whether one of them wants the run to end."""
-    answers = [callback(report) for callback in callbacks]
-    return any(answer is True for answer in answers)
-
-
-def stop_at(accuracy: float) -> Callback:
-    """A callback that ends the run as soon as the test accuracy, in [0, 1], is reached."""
-    return lambda report: report.evaluation is not None and bool(report.evaluation.accuracy >= accuracy)
+def _completed(state: RoundState) -> int:
+    """The rounds that a state has completed. Raises InputError if another run has reused its buffers."""
+    used = any(isinstance(leaf, jax.Array) and leaf.is_deleted() for leaf in jax.tree.leaves(state))
+    require(
+        not used,
+        "the state is used up, because an earlier run reused its buffers: go on from the state that the earlier run "
+        "returned, or give each run a copy, jax.tree.map(jnp.copy, state)",
+    )
+    return int(state.round)
 
 
 def _resumed(state: RoundState, key: Array, federation: Federation) -> RoundState:

@@ -4,30 +4,56 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from fedcos_jax import tree
 from fedcos_jax.engine import sampling
 from fedcos_jax.engine.cohort import Clients, train_cohort
-from fedcos_jax.engine.devices import DIVIDED, SAME
+from fedcos_jax.engine.devices import DIVIDED, SAME, Placement
 from fedcos_jax.engine.experiment import Federation
 from fedcos_jax.engine.measures import RoundInfo, round_info
-from fedcos_jax.types import Array, FederatedData, RoundState, ServerMove
+from fedcos_jax.errors import require
+from fedcos_jax.types import Array, FederatedData, FederatedMethod, Params, RoundState, ServerMove
 
 _SPECS: dict[str, Any] = dict.fromkeys(RoundState._fields, SAME) | {"client_memories": DIVIDED}
 STATE_SPECS = RoundState(**_SPECS)
 """How a state lies on the devices: only the client memories are divided."""
 
 
-def init_state(key: Array, federation: Federation) -> RoundState:
+def as_key(key: Array | int) -> Array:
+    """The key of a run: a key as it is, `jax.random.PRNGKey(seed)` as a typed key, and a whole number as a seed.
+
+    The seed 0, `jax.random.key(0)` and `jax.random.PRNGKey(0)` give the same run.
+    """
+    kind, shape = getattr(key, "dtype", type(key)), getattr(key, "shape", ())
+    if isinstance(key, jax.Array) and jnp.issubdtype(kind, jax.dtypes.prng_key):
+        require(not shape, f"a run takes one key, got keys of shape {shape}: fc.sweep makes many runs")
+        return key
+    if shape == (2,) and kind == jnp.uint32:
+        return jax.random.wrap_key_data(jnp.asarray(key))
+    whole = not shape and jnp.issubdtype(kind, jnp.integer)
+    what = type(key).__name__ if isinstance(kind, type) else f"{kind} of shape {shape}"
+    require(whole, f"the key must be jax.random.key(seed), or a whole number as its seed, got {what}")
+    if isinstance(key, int | np.integer):
+        require(0 <= key < 2**32, f"a seed must be at least 0 and below 2**32, got {key}")
+    return jax.random.key(key)
+
+
+def init_state(key: Array | int, federation: Federation) -> RoundState:
     """The state before the first round: x̂⁰ drawn from the key, d̂⁰ = 0."""
-    method, placement = federation.method, federation.shapes.placement
-    num_clients = federation.data.num_clients
-    init_key, run_key = jax.random.split(key)
+    init_key, run_key = jax.random.split(as_key(key))
     params = federation.model.init(init_key)
+    return first_state(run_key, params, federation.method, federation.data.num_clients, federation.shapes.placement)
+
+
+def first_state(
+    key: Array, params: Params, method: FederatedMethod, num_clients: int, placement: Placement
+) -> RoundState:
+    """The state before the first round, from its parameters and from the key of everything after them."""
     memories = tree.stack(method.penalty.client_init(params), placement.even_rows(num_clients))
     return RoundState(
-        key=run_key,
+        key=key,
         round=jnp.zeros((), jnp.int32),
         params=params,
         server_opt_state=method.server().init(params),

@@ -33,6 +33,7 @@ class Shapes(NamedTuple):
     segment: int
     """Rounds between evaluations."""
     placement: Placement
+    per_client: bool
 
     def num_steps(self, sizes: Array) -> Array:
         """Local steps of clients that own `sizes` rows, [cohort]."""
@@ -69,6 +70,8 @@ class Schedule:
         chunk: clients that a device trains at once. None for its whole share, or on a CPU for a number that suits the
             model. Results do not depend on it.
         placement: the devices that share a round. None for all. Results do not depend on it.
+        per_client: whether evaluations also give the mean, the standard deviation and the worst decile of each metric
+            over the clients.
     """
 
     rounds: int
@@ -80,10 +83,11 @@ class Schedule:
     eval_batch: int = 2000
     chunk: int | None = None
     placement: Placement | None = None
+    per_client: bool = False
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if value is not None and name != "placement":
+            if value is not None and name not in ("placement", "per_client"):
                 require(isinstance(value, Integral), f"{name.replace('_', ' ')} must be a whole number, got {value!r}")
                 require_at_least(1, **{name.replace("_", " "): value})
                 require(value < 2**31, f"{name.replace('_', ' ')} must be below 2**31, got {value}")
@@ -108,6 +112,7 @@ class Schedule:
             eval_batch=self.eval_batch,
             segment=min(self.eval_every, self.rounds),
             placement=placement,
+            per_client=self.per_client,
         )
 
 

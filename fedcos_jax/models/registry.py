@@ -1,7 +1,7 @@
 """The models by name."""
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import flax.linen as nn
 import jax.numpy as jnp
@@ -9,24 +9,31 @@ from jax.typing import DTypeLike
 
 from fedcos_jax.errors import InputError, require, require_known
 from fedcos_jax.models.cnn import CNN, FMNISTCNN
+from fedcos_jax.models.frameworks import from_flax
+from fedcos_jax.models.losses import ACCURACY, Metric, Values, cross_entropy
 from fedcos_jax.models.lstm import LSTM
 from fedcos_jax.models.mlp import MLP
-from fedcos_jax.models.model import Model, from_flax
+from fedcos_jax.models.model import Model
 from fedcos_jax.models.resnet import ResNet18
+from fedcos_jax.types import Array
 
 
 class ModelEntry(NamedTuple):
     """One row of the MODELS registry."""
 
     summary: str
-    module: Callable[[int], nn.Module]
-    """(number of classes) -> flax module."""
+    module: Callable[[Any], nn.Module]
+    """(number of classes) -> flax module. None if labels are not classes, for a model with a loss of its own."""
     inputs: Literal["any", "images", "symbols"] = "any"
     """What an input is: images [height, width] or [height, width, channels], or symbols, whole numbers [steps]."""
     smallest: int = 1
     """Height and width of the smallest image that the model can take."""
     cpu_chunk: int | None = 1
     """As in `Model`. `make bench-models` shows that convolutions and recurrences are fastest one client at a time."""
+    loss: Callable[[Array, Array], Values] = cross_entropy
+    """As in `Model`."""
+    metrics: tuple[Metric, ...] = (ACCURACY,)
+    """As in `Model`."""
 
 
 _CNN = ModelEntry("two convolutions (6, 16) and three dense layers, for CIFAR10", CNN, "images", 16)
@@ -50,13 +57,13 @@ MODELS: dict[str, ModelEntry] = {
 }
 
 
-def build(name: str, input_shape: tuple[int, ...], classes: int, input_dtype: DTypeLike | None = None) -> Model:
+def build(name: str, input_shape: tuple[int, ...], classes: int | None, input_dtype: DTypeLike | None = None) -> Model:
     """The model of this name.
 
     Args:
         name: one of MODELS.
         input_shape: shape of one example, without the batch.
-        classes: number of classes.
+        classes: number of classes. None if labels are not classes.
         input_dtype: dtype of the inputs, to check that the model takes them. None to check the shape only.
 
     Example:
@@ -64,9 +71,14 @@ def build(name: str, input_shape: tuple[int, ...], classes: int, input_dtype: DT
     """
     require_known(name, MODELS, "model")
     entry = MODELS[name]
+    if classes is None and entry.loss is cross_entropy:
+        raise InputError(
+            f"the model {name} predicts classes, but these labels are not whole numbers from 0: use fc.from_flax"
+        )
     _check_inputs(name, input_shape, input_dtype)
     wanted_dtype = "int32" if entry.inputs == "symbols" else "float32"
-    return from_flax(entry.module(classes), input_shape, wanted_dtype, entry.cpu_chunk)
+    model = from_flax(entry.module(classes), input_shape, wanted_dtype, entry.cpu_chunk, fast_layers=False)
+    return model._replace(loss=entry.loss, metrics=entry.metrics)
 
 
 def _check_inputs(name: str, shape: tuple[int, ...], dtype: DTypeLike | None) -> None:

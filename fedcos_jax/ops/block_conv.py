@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 
 from fedcos_jax.ops.blocks import in_blocks, largest_divisor
+from fedcos_jax.ops.pool import first_place
 from fedcos_jax.types import Array
 
 Pair = tuple[int, int]
@@ -168,7 +169,7 @@ def _forward(x: Array, kernel: Array, blocks: Blocks):
     def forward(images: Array) -> tuple[Array, Array]:
         places = jnp.split(_flat_patches(images, blocks) @ matrix, blocks.pool**2, axis=-1)
         best = functools.reduce(jnp.maximum, places)
-        return best, _first(places, best)
+        return best, first_place(places, best)
 
     best, winner = jax.lax.map(forward, in_blocks(x, group_size(x.shape[0], blocks, *matrix.shape)))
     return _assemble(best, blocks, x.shape[0], kernel.shape[-1]), (x, kernel, winner)
@@ -200,15 +201,6 @@ def _flat_patches(images: Array, blocks: Blocks) -> Array:
     """The patches of a group of images, [images · grid, depth]."""
     patches = block_patches(images, blocks)
     return patches.reshape(-1, patches.shape[-1])
-
-
-def _first(places: list[Array], best: Array) -> Array:
-    """The first place that holds the maximum. `reduce_window` sends the gradient to the same place."""
-    last = len(places) - 1
-    winner = jnp.full(best.shape, last, jnp.int8)
-    for place in reversed(range(last)):
-        winner = jnp.where(places[place] == best, jnp.int8(place), winner)
-    return winner
 
 
 def _assemble(best: Array, blocks: Blocks, batch: int, features: int) -> Array:

@@ -27,14 +27,21 @@ class GroupNorm(nn.Module):
         scale = self.param("scale", nn.initializers.ones, (channels,), jnp.float32)
         bias = self.param("bias", nn.initializers.zeros, (channels,), jnp.float32)
 
-        def mean(values: Array) -> Array:
-            by_group = values.mean(axis=(1, 2)).reshape(-1, self.num_groups, channels // self.num_groups)
-            return jnp.broadcast_to(by_group.mean(axis=-1, keepdims=True), by_group.shape).reshape(-1, 1, 1, channels)
+        return group_norm(x, scale, bias, self.num_groups, self.epsilon)
 
-        average = mean(x)
-        variance = jnp.maximum(mean(jnp.square(x)) - jnp.square(average), 0)
-        factor = jax.lax.rsqrt(variance + self.epsilon) * scale.reshape(1, 1, 1, -1)
-        return x * factor + (bias.reshape(1, 1, 1, -1) - average * factor)
+
+def group_norm(x: Array, scale: Array, bias: Array, num_groups: int, epsilon: float) -> Array:
+    """Group normalisation of [batch, height, width, channels], with a scale and a bias [channels]."""
+    channels = x.shape[-1]
+
+    def mean(values: Array) -> Array:
+        by_group = values.mean(axis=(1, 2)).reshape(-1, num_groups, channels // num_groups)
+        return jnp.broadcast_to(by_group.mean(axis=-1, keepdims=True), by_group.shape).reshape(-1, 1, 1, channels)
+
+    average = mean(x)
+    variance = jnp.maximum(mean(jnp.square(x)) - jnp.square(average), 0)
+    factor = jax.lax.rsqrt(variance + epsilon) * scale.reshape(1, 1, 1, -1)
+    return x * factor + (bias.reshape(1, 1, 1, -1) - average * factor)
 
 
 def torch_uniform(fan_in: int) -> nn.initializers.Initializer:

@@ -3,6 +3,8 @@
 Import this module only where a run is kept, because Orbax takes half a second to load.
 """
 
+import hashlib
+import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,10 +14,11 @@ import jax
 import orbax.checkpoint as ocp
 
 from fedcos_jax.engine import devices
+from fedcos_jax.engine.callbacks import Callback, Report, told
 from fedcos_jax.engine.devices import Placement
 from fedcos_jax.engine.evaluation import Evaluation
 from fedcos_jax.engine.experiment import Experiment
-from fedcos_jax.engine.loop import Callback, History, Recorder, Report, run
+from fedcos_jax.engine.loop import History, Recorder, run
 from fedcos_jax.engine.measures import RoundInfo
 from fedcos_jax.engine.rounds import STATE_SPECS, init_state
 from fedcos_jax.errors import InputError, require
@@ -39,18 +42,25 @@ class Checkpoints:
         self.folder, self.identity, self.every, self.keep_end = folder, identity, every, keep_end
         self.seconds = 0.0
 
+    @property
+    def name(self) -> str:
+        """A name of the run that is kept here, the same in all its processes and no other run's."""
+        whole = json.dumps([str(self.folder.absolute()), self.identity])
+        return hashlib.sha256(whole.encode()).hexdigest()[:16]
+
     def run(self, key: Array, experiment: Experiment, callbacks: Sequence[Callback] = ()) -> History:
-        """`run` from the state in the folder, with checkpoints on the way. Callbacks first get the stored rounds."""
+        """`run` from the state in the folder, with checkpoints on the way. Callbacks first get the stored rounds.
+
+        The run does not go on if it has all its rounds, or if a callback ends it at the last stored round.
+        """
         rounds = experiment.schedule.rounds
         about = self.about(rounds)
         state, before = None, None
         if about is not None:
             self.seconds = about["seconds"]
             state, before = self._read(key, experiment, about["devices"])
-            for report in _as_reports(state, before):
-                for callback in callbacks:
-                    callback(report)
-            if about["rounds"] == rounds:
+            stops = [told(report, callbacks) for report in _as_reports(state, before)]
+            if about["rounds"] == rounds or stops[-1]:
                 return before
         recorder = Recorder(before)
         started = time.monotonic() - self.seconds
@@ -90,19 +100,8 @@ class Checkpoints:
         """What a run on `count` devices stored. The state is on our devices if they are as many, else on one."""
         federation = experiment.federation
         like = jax.eval_shape(lambda: init_state(key, federation))
-        rows = -(-federation.data.num_clients // count) * count
-        memories = jax.tree.map(
-            lambda leaf: jax.ShapeDtypeStruct((rows, *leaf.shape[1:]), leaf.dtype), like.client_memories
-        )
-        here = federation.shapes.placement
-        where = here if here.count == count else devices.available(1)
-        wanted = RoundState(*map(_placed(where), like._replace(client_memories=memories), STATE_SPECS))
-        parts = ocp.args.Composite(state=ocp.args.StandardRestore(wanted), history=ocp.args.StandardRestore())
         with self._manager() as manager:
-            kept = manager.restore(manager.latest_step(), args=parts)
-        columns = kept.history
-        evaluation, rounds = Evaluation(**columns["evaluation"]), RoundInfo(**columns["rounds"])
-        return kept.state, History(columns["evaluated"], evaluation, rounds)
+            return restore(manager, like, count, federation.shapes.placement)
 
     def _keep(self, state: RoundState, history: History, placement: Placement) -> None:
         about = {"identity": self.identity, "seconds": self.seconds, "devices": placement.count}
@@ -116,6 +115,36 @@ class Checkpoints:
         # The next tick reuses the state's buffers, so the checkpoint must be written by then.
         options = ocp.CheckpointManagerOptions(max_to_keep=1, enable_async_checkpointing=False)
         return ocp.CheckpointManager(self.folder.absolute(), options=options)
+
+
+def restore(
+    manager: ocp.CheckpointManager, like: RoundState, count: int, here: Placement
+) -> tuple[RoundState, History]:
+    """The state and the history that a run on `count` devices stored.
+
+    Args:
+        manager: of the folder.
+        like: the shapes of the state.
+        count: number of devices that shared the run.
+        here: where the state goes if these are as many devices. Otherwise it goes on one device.
+    """
+    rows = -(-like.steps_taken.shape[0] // count) * count
+    memories = jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct((rows, *leaf.shape[1:]), leaf.dtype), like.client_memories
+    )
+    where = here if here.count == count else devices.available(1)
+    wanted = RoundState(*map(_placed(where), like._replace(client_memories=memories), STATE_SPECS))
+    parts = ocp.args.Composite(state=ocp.args.StandardRestore(wanted), history=ocp.args.StandardRestore())
+    kept = manager.restore(manager.latest_step(), args=parts)
+    columns = kept.history
+    rounds = RoundInfo(**columns["rounds"])
+    return kept.state, History(columns["evaluated"], _evaluation(columns["evaluation"]), rounds)
+
+
+def _evaluation(columns: dict[str, Any]) -> Evaluation:
+    """An evaluation as it was stored: by kind of metric, or with the accuracy of a classifier alone."""
+    shares = {"accuracy": columns["accuracy"]} if "accuracy" in columns else columns.get("shares") or {}
+    return Evaluation(columns["loss"], shares, columns.get("errors") or {})
 
 
 def _placed(where: Placement):

@@ -11,7 +11,7 @@ from fedcos_jax.data.partition import Ownership
 from fedcos_jax.engine import devices
 from fedcos_jax.engine.schedule import Schedule, fraction_of
 from fedcos_jax.errors import require, require_known
-from fedcos_jax.runs import replay
+from fedcos_jax.runs import parameters, replay
 from fedcos_jax.runs.settings import of_kind, setting
 from fedcos_jax.types import ClientOptimizer
 
@@ -39,6 +39,12 @@ class Config:
         "draw initial parameters, shards and cohorts as the authors' code does from this seed (111)",
         "shape",
     )
+    start_from: str | None = setting(
+        None, "scene", "start from the parameters in this file, which --save has written", also="--from"
+    )
+    start_checksum: str | None = setting(
+        None, "scene", "SHA-256 of these parameters, which the saved config has to tell that they are the same", "shape"
+    )
     augment: bool = setting(
         True, "scene", "random crops and flips of training images where a dataset has them (default: on)", "shape"
     )
@@ -50,6 +56,9 @@ class Config:
     )
     batch_size: int = setting(32, "schedule", "rows per local step", "shape")
     eval_every: int = setting(1, "schedule", "rounds between evaluations", "shape")
+    per_client: bool = setting(
+        False, "schedule", "also record mean, standard deviation and worst decile of accuracy over the clients", "shape"
+    )
     chunk: int | None = setting(
         None, "schedule", "clients trained at once (default: what suits the model); results do not depend on it"
     )
@@ -109,6 +118,17 @@ class Config:
         """Equal for configs that one compiled program can run, if their methods and optimizers share a structure."""
         return tuple(getattr(self, name) for name in of_kind(Config, "shape", "machine"))
 
+    def pinned(self) -> "Config":
+        """The config with the checksum of the parameters that it starts from. They must be those that it names."""
+        if self.start_from is None:
+            require(self.start_checksum is None, "start_checksum needs start_from, the file with these parameters")
+            return self
+        require(self.replay is None, "start_from and replay both give the initial parameters: give one of them")
+        found = models.checksum(parameters.load_params(self.start_from))
+        same = self.start_checksum in (None, found)
+        require(same, f"{self.start_from} does not hold the parameters that the config names by its start_checksum")
+        return dataclasses.replace(self, start_checksum=found)
+
     def load(self, data_dir: str | None = None, source: str = "auto") -> data.Dataset:
         """The dataset."""
         dataset = data.load(self.dataset, source, data_dir)
@@ -116,16 +136,21 @@ class Config:
 
     def draws(self, dataset: data.Dataset) -> tuple[Ownership, np.ndarray | None]:
         """Who owns which rows, and who takes part in which round [rounds, cohort] (None: the key decides)."""
+        # A natural partition brings its own number of clients. The default is not a wish for another one.
+        free = self.partition == "natural" and self.clients == Config.clients
+        clients = None if free else self.clients
         if self.replay is None:
-            return partition.build(self.partition, dataset.train.y, self.clients, self.seed, dataset.groups), None
+            return partition.build(self.partition, dataset.train.y, clients, self.seed, dataset.groups), None
         generator = replay.generator(self.replay)
-        ownership = replay.ownership(generator, self.partition, dataset.train.y, self.clients, dataset.groups)
+        ownership = replay.ownership(generator, self.partition, dataset.train.y, clients, dataset.groups)
         cohort = fraction_of(ownership.num_clients, self.fraction)
         return ownership, replay.cohorts(generator, ownership.num_clients, cohort, self.rounds)
 
     def architecture(self, dataset: data.Dataset) -> models.Model:
         """The model."""
         model = models.build(self.model, dataset.input_shape, dataset.classes, dataset.input_dtype)
+        if self.start_from is not None:
+            return models.started_from(model, parameters.load_params(self.start_from, model))
         if self.replay is None:
             return model
         return replay.started(model, self.replay, replay.WORDS_BEFORE.get(self.dataset, 0) * self.augment)
@@ -140,6 +165,7 @@ class Config:
             cohort=fraction_of(num_clients, self.fraction),
             eval_every=self.eval_every,
             chunk=self.chunk,
+            per_client=self.per_client,
             placement=devices.available(self.devices),
         )
 

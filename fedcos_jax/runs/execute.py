@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from fedcos_jax.engine.loop import Callback, run
+from fedcos_jax.engine.callbacks import Callback
+from fedcos_jax.engine.loop import run
 from fedcos_jax.runs.prepare import Prepared
 from fedcos_jax.runs.result import as_result
 

@@ -31,6 +31,7 @@ def prepare(
         >>> config, experiment = prepare(Config(method="FedAvg", rounds=5))
         >>> state, history = fc.run(jax.random.key(config.seed), experiment)
     """
+    config = config.pinned()
     spec = config.spec
     method = spec.in_paper_form(config.options) if in_paper_form else spec.build(config.options)
     optimizer = config.optimizer()

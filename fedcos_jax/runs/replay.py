@@ -12,13 +12,12 @@ import math
 import re
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from fedcos_jax.data import partition
 from fedcos_jax.data.partition import Ownership
 from fedcos_jax.errors import require
-from fedcos_jax.models import Model
+from fedcos_jax.models import Model, started_from
 from fedcos_jax.types import Params
 
 DRAWN_ALIKE = ("shards2", "sorted", "natural")
@@ -35,13 +34,17 @@ def generator(seed: int) -> np.random.RandomState:
 
 
 def ownership(
-    generator: np.random.RandomState, name: str, labels: np.ndarray, clients: int, groups: np.ndarray | None = None
+    generator: np.random.RandomState,
+    name: str,
+    labels: np.ndarray,
+    clients: int | None,
+    groups: np.ndarray | None = None,
 ) -> Ownership:
     """Who owns which rows. Arguments are as in `partition.build`."""
     entry, number = partition.parse(name)
     known = [partition.parse(alike)[0] for alike in DRAWN_ALIKE]
     require(entry in known, f"only {', '.join(DRAWN_ALIKE)} can be drawn as by the authors, got partition {name!r}")
-    if number is None:
+    if number is None or clients is None:
         return partition.build(name, labels, clients, 0, groups)
     return partition.shards(labels, clients, generator, int(number), deal=hands)
 
@@ -77,7 +80,7 @@ def started(model: Model, seed: int, words_before: int = 0) -> Model:
         words_before: how many words are drawn from PyTorch before the model.
     """
     parameters = torch_parameters(jax.eval_shape(model.init, jax.random.key(0)), seed, words_before)
-    return model._replace(init=lambda key: jax.tree.map(jnp.asarray, parameters))
+    return started_from(model, parameters)
 
 
 def torch_parameters(shapes: Params, seed: int, words_before: int = 0) -> Params:

@@ -9,17 +9,19 @@ from typing import Any
 import jax
 import numpy as np
 
+from fedcos_jax.engine.evaluation import Evaluation, metric_names
 from fedcos_jax.engine.loop import History
+from fedcos_jax.engine.measures import RoundInfo
 from fedcos_jax.runs.config import Config
 
-EVALUATED = ("accuracy", "test_loss")
-"""The columns of a history with one value per evaluation. The others have one per round."""
+OF_ROUNDS = RoundInfo._fields
+"""The columns of a history with one value per round. The others have one per evaluation."""
 SUMMARY = {
     "last_accuracy": "last round",
     "best_accuracy": "best round",
     "last10_accuracy": "mean of the last ten rounds",
 }
-"""The accuracies that sum up a run, and their names for readers."""
+"""The accuracies that sum up the run of a classifier, and their names for readers."""
 
 
 def as_result(config: Config, history: History, seconds: float) -> dict[str, Any]:
@@ -35,25 +37,47 @@ def as_result(config: Config, history: History, seconds: float) -> dict[str, Any
     }
 
 
+def about_model(config: Config, result: dict[str, Any]) -> dict[str, Any]:
+    """What is stored beside the parameters of a run's last model, so that equal runs store the same.
+
+    It is the result without history and time. Its config has only the settings that results depend on.
+    """
+    kept = {name: value for name, value in result.items() if name not in ("history", "seconds")}
+    return kept | {"config": config.results}
+
+
 def summary(history: History) -> dict[str, float]:
-    """Accuracy in percent, by the names in SUMMARY. The mean is over the evaluations in the last ten rounds."""
-    accuracy = 100 * np.asarray(history.evaluation.accuracy, np.float64)
+    """The last and best value of each metric, and its mean over the evaluations in the last ten rounds.
+
+    For a classifier these are the names in SUMMARY. Shares are in percent. A model without metrics has `test_loss`.
+    """
+    values = history.evaluation
     last_ten = np.asarray(history.evaluated) > history.evaluated[-1] - 10
-    return {
-        "last_accuracy": round(float(accuracy[-1]), 4),
-        "best_accuracy": round(float(accuracy.max()), 4),
-        "last10_accuracy": round(float(accuracy[last_ten].mean()), 4),
-    }
+    found = {}
+    for name, column in summarised(values).items():
+        column = np.asarray(column, np.float64)
+        share = name in values.shares
+        best = column.max() if share else column.min()
+        for kind, value in (("last", column[-1]), ("best", best), ("last10", column[last_ten].mean())):
+            found[f"{kind}_{name}"] = round(float(value), 4) if share else float(f"{value:.6g}")
+    return found
+
+
+def summarised(evaluation: Evaluation) -> dict[str, np.ndarray]:
+    """The columns that sum up a run: the metrics of the model, shares in percent, or else `test_loss`.
+
+    `accuracy` comes first. What is said of clients is left out.
+    """
+    columns = {name: np.asarray(value, np.float64) for name, value in evaluation.columns().items()}
+    return {name: columns[name] for name in metric_names(evaluation) or ["test_loss"]}
 
 
 def history_lists(history: History) -> dict[str, list]:
-    """The history as lists: `round`, `accuracy` (percent) and `test_loss` per evaluation, the rest per round."""
-    columns = {
-        "accuracy": 100 * history.evaluation.accuracy,
-        "test_loss": history.evaluation.loss,
-        **history.rounds._asdict(),
+    """The history as lists: `round`, metrics (shares in percent) and `test_loss` per evaluation, the rest per round."""
+    columns = history.evaluation.columns() | history.rounds._asdict()
+    return {"round": history.evaluated.tolist()} | {
+        name: numbers(np.asarray(column)) for name, column in columns.items()
     }
-    return {"round": history.evaluated.tolist()} | {name: numbers(column) for name, column in columns.items()}
 
 
 def numbers(column: np.ndarray) -> list[float | None]:

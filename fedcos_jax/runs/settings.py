@@ -22,9 +22,9 @@ Kind = Literal["shape", "number", "machine"]
 """
 
 
-def setting(default: Any, group: str, text: str, kind: Kind = "machine") -> Any:
-    """A field of a dataclass of settings: its heading and text in `--help`, and what depends on it."""
-    return dataclasses.field(default=default, metadata={"group": group, "help": text, "kind": kind})
+def setting(default: Any, group: str, text: str, kind: Kind = "machine", also: str | None = None) -> Any:
+    """A field of a dataclass of settings: its heading and text in `--help`, what depends on it, and a second flag."""
+    return dataclasses.field(default=default, metadata={"group": group, "help": text, "kind": kind, "also": also})
 
 
 def of_kind(settings: type, *kinds: Kind) -> tuple[str, ...]:
@@ -76,15 +76,20 @@ def _optional(field: dataclasses.Field) -> bool:
 
 def read_file(path: Path, allowed: Iterable[str]) -> dict[str, str]:
     """The settings of a TOML file as text. Every key must be one of those allowed."""
+    values = read_toml(path)
+    for name in values:
+        require_known(name, allowed, f"key of {path}:")
+    return {name: str(value) for name, value in values.items()}
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The keys and values of a TOML file."""
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read the config {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"the config {path} is not TOML: {error}") from None
-    for name in values:
-        require_known(name, allowed, f"key of {path}:")
-    return {name: str(value) for name, value in values.items()}
 
 
 def to_toml(values: dict[str, Any]) -> str:

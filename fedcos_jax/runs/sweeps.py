@@ -120,7 +120,9 @@ def read_rows(folder: Path, config: Config, axes: list[str], *, again: bool) -> 
         raise
     known = is_sweep(before)
     require(known or again, f"{path} is not the result of a sweep: choose another --out, or give --again")
-    same = known and before.get("config") == shared(config, axes) and before.get("axes") == axes
+    # A setting that an older sweep did not have yet had its default.
+    stored = before["config"] if known and isinstance(before.get("config"), dict) else {}
+    same = known and before.get("axes") == axes and shared(Config(), axes) | stored == shared(config, axes)
     require(same or again, f"{path} is a sweep of another config or other axes: choose another --out, or give --again")
     if not same:
         return {}

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from fedcos_jax import data, labels
+from fedcos_jax.data.dataset import test_owners
 from fedcos_jax.engine.batches import Batches, Trial
 from fedcos_jax.engine.experiment import Experiment
 from fedcos_jax.engine.loop import History
@@ -58,7 +59,8 @@ class Together:
             scene = _scene(config)
             if scene not in shapes:
                 owner, cohorts = self._draws(scene)
-                shapes[scene] = (owner.num_clients, len(owner.indices), np.shape(cohorts))
+                owners = test_owners(self._load(config), owner)
+                shapes[scene] = (owner.num_clients, len(owner.indices), np.shape(cohorts), owners is not None)
             self.clients[config] = shapes[scene][0]
             structure = jax.tree.structure((self._method(config), config.optimizer()))
             program = (config.program, structure, shapes[scene])
@@ -109,8 +111,8 @@ class Together:
 
     def _trial(self, config: Config) -> Trial:
         owner, cohorts = self._draws(_scene(config))
-        key = jax.random.key(config.seed)
-        return Trial(key, self._method(config), config.optimizer(), owner.indices, owner.offsets, cohorts)
+        key, owners = jax.random.key(config.seed), test_owners(self._load(config), owner)
+        return Trial(key, self._method(config), config.optimizer(), owner.indices, owner.offsets, cohorts, owners)
 
     def _advance(
         self, batches: Batches, group: Sequence[Config], runs: Sequence[int], until: int

@@ -36,6 +36,14 @@ def test_a_band_and_a_legend_that_is_not_cut_off(monkeypatch):
     assert len(figure.axes[0].collections) == 12
 
 
+def test_one_round_is_a_dot(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(charts, "save", lambda figure, path: drawn.append(figure))
+    curves = [charts.Curve(str(n), list(range(1, n + 1)), np.arange(1.0, n + 1)) for n in (1, 2)]
+    charts.draw_curves(curves, "test accuracy (%)", Path("picture.png"))
+    assert [line.get_marker() for line in drawn[0].axes[0].lines] == ["o", "None"]
+
+
 def test_other_formats_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"must end in one of \.png, \.pdf, \.svg"):
         charts.draw_curves([], "accuracy", tmp_path / "picture.bmp")

@@ -26,6 +26,9 @@ def test_data_lists_what_is_found_and_what_to_do(monkeypatch, tmp_path, capsys):
     assert lines.keys() == DATASETS.keys()
     assert "60,000 + 10,000 rows  28x28" in lines["fashion_mnist"]
     assert "embedded" in lines["digits"]
+    assert "as in its files rows  80" in lines["leaf_shakespeare"]
+    assert "not found: get LEAF's train and test folders of sent140" in lines["leaf_sent140"]
+    assert "112,800 + 18,800 rows  28x28     not found: get gzip.zip of EMNIST" in lines["emnist"]
     assert f"cifar-10-binary/ in {tmp_path / 'data' / 'cifar10'} (not checked yet" in lines["cifar10"]
     assert "not found: get cifar-100-binary.tar.gz" in lines["cifar100"]
 
@@ -53,14 +56,13 @@ def test_prepare_refuses_in_one_line(capsys, tmp_path):
 
 @pytest.mark.parametrize(
     ("dataset", "partition", "clients"),
-    [("digits", "shards2", 10), ("digits", "dirichlet0.5", 300), ("synthetic", "natural", 1)],
+    [("digits", "shards2", 10), ("digits", "dirichlet0.5", 300), ("synthetic", "natural", 30)],
 )
 def test_a_partition_is_drawn(tmp_path, capsys, dataset, partition, clients):
     path = tmp_path / "picture.png"
     flags = ["--dataset", dataset, "--partition", partition, "--clients", str(clients), "--plot", str(path)]
     assert main(["partition", *flags]) == 0
-    shown = 30 if partition == "natural" else clients
-    assert f"{partition}, {shown} clients: " in capsys.readouterr().out
+    assert f"{partition}, {clients} clients: " in capsys.readouterr().out
     pixels = np.asarray(Image.open(path).convert("RGB"))
     assert min(pixels.shape[:2]) > 300
     blue = (pixels[..., 2].astype(int) - pixels[..., 0] > 60).mean()
@@ -74,6 +76,7 @@ def test_a_partition_is_drawn(tmp_path, capsys, dataset, partition, clients):
         (["--plot", f"{__file__}/picture.png"], "cannot write"),
         (["--partition", "natural"], "no clients of its own"),
         (["--clients", "0"], "at least 1"),
+        (["--dataset", "dialects(4)", "--partition", "natural", "--clients", "3"], "4 clients of its own"),
         (["--dataset", "nothing"], "unknown dataset"),
     ],
 )

@@ -28,7 +28,7 @@ def test_flags_win_over_the_file(tmp_path):
 
 def test_every_flag_is_a_key(tmp_path):
     options = vars(fedcos.parser().parse_args(["run"]))
-    assert set(flags.KEYS) == set(options) - {"command", "config", "dry_run"}
+    assert set(flags.keys()) == set(options) - {"command", "config", "dry_run"}
 
 
 def test_every_number_of_a_method_can_be_a_flag():

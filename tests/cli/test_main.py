@@ -10,7 +10,7 @@ import pytest
 from fedcos_jax.cli import flags
 from fedcos_jax.cli import main as command
 from fedcos_jax.data import DATA_DIR_VARIABLE
-from fedcos_jax.data.fashion_mnist import FILES
+from fedcos_jax.data.mnist import FILES
 
 SHORT = ["run", "--quiet", "--rounds", "2", "--local-steps", "3"]
 """The length of the local training comes last."""
@@ -102,6 +102,7 @@ MISTAKES = {
     "missing data directory": (["--dataset", "fashion_mnist", "--data-dir", "nowhere"], "nowhere does not exist"),
     "number of a method": (["--server-lr", "fast"], "server lr must be a number, got 'fast'"),
     "unknown flag": (["--methd", "FedAvg"], "unknown argument '--methd'; did you mean '--method'?"),
+    "a flag that is near no other": (["--gpu"], "unknown argument '--gpu' (--help lists them all)"),
     "flag without value": (["--rounds"], "argument --rounds: expected one argument"),
     "unknown source": (["--source", "file"], "unknown source 'file'; did you mean 'files'?"),
     "foreign source": (["--source", "tfds"], "digits is embedded"),
@@ -164,11 +165,27 @@ def test_results_with_a_dot_in_their_names_keep_configs_of_their_own(capsys, tmp
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mu_0.01", "mu_0.01.toml"]
 
 
-@pytest.mark.parametrize("command", ["", "run", "plot", "data", "data prepare", "partition", "list"])
+@pytest.mark.parametrize(
+    "command", ["", "run", "evaluate", "plot", "data", "data prepare", "partition", "list", "completion"]
+)
 def test_help_has_examples(capsys, command):
     code, printed, _ = fedcos(capsys, *command.split(), "--help")
     assert code == 0
     assert f"examples:\n  fedcos {command}".rstrip() in printed
+
+
+def test_the_command_alone_prints_its_help(capsys):
+    code, printed, error = fedcos(capsys)
+    assert (code, error) == (0, "")
+    assert "examples:\n  fedcos run" in printed
+    assert fedcos(capsys, "--typo")[0] == 2
+
+
+def test_the_word_error_is_red_on_a_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert fedcos(capsys, "run", "--gpu")[2].startswith("fedcos: \x1b[31merror:\x1b[0m unknown argument")
 
 
 def test_list_names_everything(capsys):

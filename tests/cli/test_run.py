@@ -15,6 +15,8 @@ import jax
 import pytest
 
 from fedcos_jax.cli import main as fedcos
+from fedcos_jax.cli import run
+from fedcos_jax.engine.measures import RoundInfo
 from fedcos_jax.runs import log
 
 # The same shapes and structure everywhere here, so that they share compiled programs.
@@ -76,6 +78,15 @@ def test_the_csv_is_the_history(folder, result):
     assert (folder / "log" / log.CONFIG_FILE).read_bytes() == (folder / "result.toml").read_bytes()
 
 
+def test_the_json_lines_are_the_csv(folder):
+    objects = [json.loads(line) for line in (folder / "log" / log.JSON_FILE).read_text().splitlines()]
+    with (folder / "log" / log.CSV_FILE).open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [list(one) for one in objects] == [list(log.COLUMNS)] * 3
+    shown = [{name: "" if value is None else str(value) for name, value in one.items()} for one in objects]
+    assert shown == rows
+
+
 def test_event_files_have_the_history(folder, result):
     pytest.importorskip("tensorboardX")
     from tensorboardX.proto.event_pb2 import Event
@@ -98,15 +109,15 @@ def test_event_files_have_the_history(folder, result):
 def test_a_killed_run_leaves_what_it_had(tmp_path):
     written = tmp_path / "log"
     command = [sys.executable, "-m", "fedcos_jax.cli", "run", "--rounds", "1000000", "--local-steps", "1", "--quiet"]
-    run = subprocess.Popen([*command, "--log-dir", str(written), "--out", str(tmp_path / "result.json")])
+    process = subprocess.Popen([*command, "--log-dir", str(written), "--out", str(tmp_path / "result.json")])
     try:
-        while run.poll() is None and not _rows(written / log.CSV_FILE)[2:]:
+        while process.poll() is None and not _rows(written / log.CSV_FILE)[2:]:
             time.sleep(0.05)
     finally:
-        os.kill(run.pid, signal.SIGKILL)
-        run.wait()
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
     rows = _rows(written / log.CSV_FILE)
-    assert rows[0] == ",".join(log.COLUMNS)
+    assert rows[0] == ",".join(["round", *log.EVALUATED, *RoundInfo._fields])
     assert len(rows) > 2
     assert all(row.count(",") == rows[0].count(",") for row in rows)
     assert any(path.stat().st_size > 100 for path in written.glob("events.out.tfevents.*"))
@@ -125,7 +136,7 @@ def test_without_tensorboard(folder, capsys, tmp_path, monkeypatch):
     assert not (tmp_path / "log").exists()
     assert fedcos.main(arguments) == 0
     assert "pip install tensorboardX" in capsys.readouterr().err
-    assert sorted(path.name for path in (tmp_path / "log").iterdir()) == [log.CONFIG_FILE, log.CSV_FILE]
+    assert sorted(path.name for path in (tmp_path / "log").iterdir()) == [log.CONFIG_FILE, log.CSV_FILE, log.JSON_FILE]
 
 
 def test_a_log_is_not_overwritten(folder, capsys):
@@ -161,7 +172,8 @@ def test_a_run_is_kept_and_goes_on(folder, result, capsys, tmp_path):
     assert fedcos.main([*longer, "--rounds", "2"]) == 0
     assert fedcos.main(longer) == 0
     assert json.loads((tmp_path / "result.json").read_text())["history"] == result["history"]
-    assert (tmp_path / "log" / log.CSV_FILE).read_bytes() == (folder / "log" / log.CSV_FILE).read_bytes()
+    for name in (log.CSV_FILE, log.JSON_FILE):
+        assert (tmp_path / "log" / name).read_bytes() == (folder / "log" / name).read_bytes()
     (tmp_path / "stray" / "1" / "state").mkdir(parents=True)
     capsys.readouterr()
     for mistake, message in [
@@ -213,10 +225,52 @@ def test_runs_under_x64(x64, flags):
 def test_a_run_ends_at_the_accuracy_asked_for(result, tmp_path, capsys):
     reached = result["history"]["accuracy"][0]
     out = tmp_path / "result.json"
-    assert fedcos.main([*SHORT, *FLAGS, "--stop-at", str(reached), "--out", str(out)]) == 0
+    assert fedcos.main([*SHORT, *FLAGS, "--target-accuracy", str(reached), "--out", str(out)]) == 0
     stopped = json.loads(out.read_text())
     assert stopped["rounds"] == 2
     assert stopped["history"]["train_loss"] == result["history"]["train_loss"][:2]
     assert "after 2 rounds" in capsys.readouterr().out
-    assert fedcos.main([*SHORT, "--stop-at", "0"]) == 2
+    assert fedcos.main([*SHORT, "--target-accuracy", "0"]) == 2
     assert "in (0, 100], got 0" in capsys.readouterr().err
+
+
+def test_a_run_ends_when_patience_does(result, tmp_path, capsys):
+    out, kept = tmp_path / "result.json", ["--checkpoint-dir", str(tmp_path / "kept"), "--checkpoint-seconds", "0"]
+    flags = [*SHORT, *FLAGS, "--rounds", "200", "--lr", "0", "--patience", "2", "--out", str(out), *kept]
+    assert fedcos.main(flags) == 0
+    stopped = json.loads(out.read_text())
+    assert stopped["history"]["round"] == [2, 4, 6]  # no accuracy is better than that of round 2
+    assert fedcos.main(flags) == 0
+    assert json.loads(out.read_text())["history"] == stopped["history"]
+    assert fedcos.main([*SHORT, "--patience", "0"]) == 2
+    assert "patience must be at least 1, got 0" in capsys.readouterr().err
+
+
+def test_a_resumed_run_says_where_it_goes_on(tmp_path, capsys):
+    flags = ["run", *SHORT[2:], *FLAGS, "--checkpoint-dir", str(tmp_path / "kept")]
+    assert fedcos.main([*flags, "--rounds", "2"]) == 0
+    assert "resumed" not in capsys.readouterr().err
+    assert fedcos.main(flags) == 0
+    assert "FedOpt(1.2): resumed at round 2\n" in capsys.readouterr().err
+
+
+def test_the_dry_run_prints_the_config_before_it_estimates(capsys, monkeypatch):
+    printed = []
+
+    def estimate(prepared):
+        printed.append(capsys.readouterr().out)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "estimate", estimate)
+    assert fedcos.main([*SHORT, "--dry-run"]) == 130
+    assert tomllib.loads(printed[0])["rounds"] == 3
+
+
+def test_missing_packages_are_named_before_anything_is_written(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    for flag, install in (("--wandb", "pip install wandb"), ("--mlflow", "pip install mlflow-skinny")):
+        assert fedcos.main([*SHORT, flag, "mine", "--log-dir", str(tmp_path / "log")]) == 2
+        error = capsys.readouterr().err
+        assert install in error
+        assert error.count("\n") == 1
+    assert not list(tmp_path.iterdir())

@@ -49,7 +49,7 @@ def test_a_label_is_the_character_behind_its_window():
     following = (dataset.groups[1:] == dataset.groups[:-1]) & (np.diff(dataset.train.x) == 1)
     np.testing.assert_array_equal(windows[1:][following][:, -1], dataset.train.y[:-1][following])
     assert following.sum() == len(windows) - 4
-    data = federate(dataset, build("natural", dataset.train.y, 0, 0, dataset.groups))
+    data = federate(dataset, build("natural", dataset.train.y, None, 0, dataset.groups))
     assert data.num_clients == 4
 
 

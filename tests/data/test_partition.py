@@ -107,7 +107,7 @@ def test_natural_clients_keep_their_rows():
     groups = np.array([3, 1, 3, 7, 1, 1])
     ownership = partition.natural(groups)
     assert [part.tolist() for part in ownership.parts()] == [[1, 4, 5], [0, 2], [3]]
-    assert np.array_equal(partition.build("natural", groups, 99, 0, groups).indices, ownership.indices)
+    assert np.array_equal(partition.build("natural", groups, None, 0, groups).indices, ownership.indices)
 
 
 @pytest.mark.parametrize(
@@ -122,6 +122,9 @@ def test_natural_clients_keep_their_rows():
         ("shards0", 5, "at least 1"),
         ("shards50", 5, "250 shards are more than the 100 rows"),
         ("iid", 0, "number of clients must be at least 1"),
+        ("iid", None, "number of clients must be a whole number, got None"),
+        ("iid", 3.0, "number of clients must be a whole number, got 3.0"),
+        ("dirichlet" + "9" * 400, 5, "must be positive"),
         ("iid", 101, "101 clients are more than the 100 rows"),
         ("natural", 5, "no clients of its own"),
     ],
@@ -129,3 +132,36 @@ def test_natural_clients_keep_their_rows():
 def test_bad_partitions(name, clients, message):
     with pytest.raises(InputError, match=message):
         partition.build(name, labels_of(100), clients, 0)
+
+
+@pytest.mark.parametrize(
+    ("clients", "groups", "message"),
+    [
+        (3, [0, 0, 1, 1], "2 clients of its own, so the partition 'natural' cannot have 3"),
+        (None, [0, 0, 1], "3 rows have a client of their own, but 4 a label"),
+    ],
+)
+def test_natural_clients_that_do_not_fit(clients, groups, message):
+    with pytest.raises(InputError, match=message):
+        partition.build("natural", labels_of(4), clients, 0, np.array(groups))
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, 0.5])
+def test_bad_seeds(seed):
+    with pytest.raises(InputError, match="the seed must be"):
+        partition.build("iid", labels_of(4), 2, seed)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ([], "at least one client"),
+        ([np.array([0]), np.array([], int)], "client 1 would own no rows"),
+        ([np.array([0.5, 1])], r"whole numbers, got float64 \[2\]"),
+        ([np.array([True, False])], r"whole numbers, got bool \[2\]"),
+        ([np.zeros((2, 3), int)], r"whole numbers, got int64 \[2, 3\]"),
+    ],
+)
+def test_rows_of_ones_own_that_are_none(parts, message):
+    with pytest.raises(InputError, match=message):
+        partition.Ownership.of(parts)

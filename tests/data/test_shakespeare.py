@@ -57,7 +57,7 @@ def test_memory_stays_within_three_times_the_text(real_data):
     tracemalloc.start()
     try:
         dataset = load("shakespeare", data_dir=real_data)
-        data = federate(dataset, build("natural", dataset.train.y, 0, 0, dataset.groups))
+        data = federate(dataset, build("natural", dataset.train.y, None, 0, dataset.groups))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

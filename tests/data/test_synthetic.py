@@ -65,7 +65,7 @@ def test_a_client_is_a_group_and_the_same_seed_gives_the_same_data():
     first, again, other = (generate(1, 1, clients=20, rows=2500, seed=seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first.train.x, again.train.x)
     assert not np.array_equal(first.train.x, other.train.x)
-    data = federate(first, build("natural", first.train.y, 0, 0, first.groups))
+    data = federate(first, build("natural", first.train.y, None, 0, first.groups))
     assert data.num_clients == 20
     assert len(first.train.y) + len(first.test.y) == 2500
     assert isinstance(first.train.x, jax.Array)
@@ -74,7 +74,7 @@ def test_a_client_is_a_group_and_the_same_seed_gives_the_same_data():
 def test_a_population_of_100000():
     dataset = generate(0.5, 0.5, clients=100_000, rows=400_000)
     assert len(np.unique(dataset.groups)) == 100_000
-    data = federate(dataset, build("natural", dataset.train.y, 0, 0, dataset.groups))
+    data = federate(dataset, build("natural", dataset.train.y, None, 0, dataset.groups))
     rows = 400_000
     assert sum(leaf.nbytes for leaf in jax.tree.leaves(data)) < rows * (4 * FEATURES + 16) + 2**20
     assert np.bincount(dataset.train.y, minlength=CLASSES).min() > 0

@@ -39,7 +39,7 @@ def test_samples_are_the_windows_of_each_text_split_by_time():
 
 def test_a_text_is_a_client_and_windows_are_cut_inside_the_program():
     _, dataset = tiny_dataset()
-    data = federate(dataset, build("natural", dataset.train.y, 0, 0, dataset.groups))
+    data = federate(dataset, build("natural", dataset.train.y, None, 0, dataset.groups))
     assert data.sizes.tolist() == [4, 4, 5]
     batch = jax.jit(lambda data, rows: data.preprocess(data.train.x[rows], jax.random.key(0)))(data, jnp.arange(4))
     assert (batch.shape, batch.dtype) == ((4, WINDOW), jnp.int32)

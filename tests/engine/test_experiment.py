@@ -5,6 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from fedcos_jax import fedavg, fedcos, fedprox
@@ -40,3 +41,11 @@ def test_numbers_of_any_kind_have_one_type():
 def test_text_is_not_a_number():
     with pytest.raises(InputError, match=r"'0\.1' cannot be a number"):
         small_experiment(fedavg()._replace(weights=jax.tree_util.Partial(lambda *_: None, "0.1")))
+
+
+def test_a_transformation_of_optax_must_be_inside_a_function():
+    with pytest.raises(InputError, match=r"optimizer=lambda round, client: optax.adam\(0.01\)"):
+        small_experiment(optimizer=optax.adam(0.01))
+    with pytest.raises(InputError, match=r"server=lambda: optax.adam\(0.01\)"):
+        small_experiment(fedavg()._replace(server=optax.sgd(1.0)))
+    small_experiment(optimizer=lambda *of: optax.adam(0.01))

@@ -1,6 +1,7 @@
 """The run: segments, ticks, callbacks, resuming, keys and compilation leave the numbers alone."""
 
 import dataclasses
+from contextlib import contextmanager
 
 import chex
 import jax
@@ -27,8 +28,8 @@ def experiment(method=METHOD, sizes=SIZES, optimizer=None, **changes):
     return small_experiment(method, dataclasses.replace(SCHEDULE, **changes), sizes=sizes, optimizer=optimizer)
 
 
-def run_small(state=None, callbacks=(), **changes):
-    return run(KEY, experiment(**changes), state=state, callbacks=callbacks)
+def run_small(state=None, callbacks=(), progress=False, **changes):
+    return run(KEY, experiment(**changes), state=state, callbacks=callbacks, progress=progress)
 
 
 def assert_same(a, b):
@@ -193,6 +194,69 @@ def test_state_buffers_are_donated():
     state, _ = run_small(rounds=2)
     run_small(state=state)
     assert state.params["w"].is_deleted()
+
+
+def test_a_state_used_twice_gets_one_line(capsys):
+    state, _ = run_small(rounds=2)
+    copied = jax.tree.map(jnp.copy, state)
+    first, _ = run_small(state=state)
+    with pytest.raises(InputError, match=r"the state is used up.* go on from the state that the earlier run returned"):
+        run_small(state=state)
+    assert_same(run_small(state=copied)[0].params, first.params)
+
+
+def test_a_seed_and_an_old_key_are_the_key():
+    whole = run(jax.random.key(7), experiment())[1]
+    for key in (7, np.int64(7), jax.random.PRNGKey(7)):
+        assert_same(run(key, experiment())[1], whole)
+    traced = jax.jit(lambda seed: simulate(seed, experiment()))
+    assert_same(traced(7)[1].evaluation, traced(jax.random.key(7))[1].evaluation)
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        (0.5, "or a whole number as its seed, got float"),
+        (None, "or a whole number as its seed, got NoneType"),
+        (True, "or a whole number as its seed, got bool"),
+        (np.zeros(3, np.uint32), r"got uint32 of shape \(3,\)"),
+        (jax.random.split(KEY, 3), r"a run takes one key, got keys of shape \(3,\): fc.sweep makes many runs"),
+        (-1, "a seed must be at least 0 and below"),
+        (2**32, "a seed must be at least 0 and below"),
+    ],
+)
+def test_what_is_no_key_gets_one_line(key, message):
+    with pytest.raises(InputError, match=message):
+        run(key, experiment())
+
+
+def test_progress_is_shown_on_request(capsys):
+    run_small()
+    assert capsys.readouterr().err == ""
+    state, _ = run_small(rounds=3, progress=True)
+    assert "run: round 3/3, accuracy " in capsys.readouterr().err
+    run_small(state=state, progress=True)
+    assert capsys.readouterr().err.startswith("run: resumed at round 3\n")
+
+
+def test_callbacks_are_entered_while_the_run_compiles():
+    seen = []
+
+    class Watcher:
+        @contextmanager
+        def compiling(self, completed):
+            seen.append(("compiling", completed))
+            yield
+            seen.append(("compiled", completed))
+
+        def __call__(self, report):
+            seen.append(("round", report.completed))
+
+    state, _ = run_small(rounds=3, callbacks=[Watcher()])
+    assert seen[:3] == [("compiling", 0), ("compiled", 0), ("round", 1)]
+    del seen[:]
+    run_small(state=state, callbacks=[Watcher()])
+    assert seen[:3] == [("compiling", 3), ("compiled", 3), ("round", 4)]
 
 
 def test_a_run_resumes_with_its_client_memories():

@@ -56,7 +56,6 @@ def test_dropout_keys_differ_by_round_client_and_step():
         init=lambda key: jnp.zeros(1),
         apply=lambda params, x, key: x[:, 0] * 0 + (0 if key is None else jax.random.uniform(key)) + params.sum(),
         loss=lambda outputs, labels: outputs,
-        correct=lambda outputs, labels: outputs > 0,
     )
     draws = {}
     for steps in (1, 2):

@@ -84,4 +84,4 @@ def test_natural_clients_are_as_many_as_declared():
     config = next(cells(TABLES["table5"], "quick")).config
     entry, numbers = parse_dataset(config.dataset)
     dataset = entry.build(*numbers)
-    assert len(build("natural", dataset.train.y, 0, 0, dataset.groups).offsets) - 1 == config.clients
+    assert len(build("natural", dataset.train.y, None, 0, dataset.groups).offsets) - 1 == config.clients

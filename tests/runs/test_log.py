@@ -5,8 +5,8 @@ import csv
 import numpy as np
 import pytest
 
+from fedcos_jax.engine.callbacks import Report
 from fedcos_jax.engine.evaluation import Evaluation
-from fedcos_jax.engine.loop import Report
 from fedcos_jax.engine.measures import RoundInfo
 from fedcos_jax.errors import InputError
 from fedcos_jax.runs import log, settings
@@ -14,7 +14,7 @@ from fedcos_jax.runs.config import Config
 
 
 def report(completed, count, accuracy=None):
-    evaluation = None if accuracy is None else Evaluation(np.float32(accuracy), np.float32(0.5))
+    evaluation = None if accuracy is None else Evaluation(np.float32(0.5), {"accuracy": np.float32(accuracy)}, {})
     columns = np.arange(completed - count + 1, completed + 1, dtype=np.float32)
     return Report(completed, RoundInfo(*[columns] * len(RoundInfo._fields)), evaluation, None)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedcos_jax.errors import InputError
-from fedcos_jax.runs import sweeps
+from fedcos_jax.runs import files, sweeps
 from fedcos_jax.runs.config import Config
 from fedcos_jax.runs.result import SUMMARY
 
@@ -63,14 +63,16 @@ def test_what_is_written_is_read(tmp_path):
     assert next(iter(kept)) == (0.1, 0)
     with pytest.raises(InputError, match="another config or other axes"):
         sweeps.read_rows(tmp_path, config, ["momentum", "seed"], again=False)
+    older = files.read(tmp_path / "sweep.json")
+    del older["config"]["per_client"]
+    files.write(tmp_path / "sweep.json", older)
+    assert list(sweeps.read_rows(tmp_path, config, axes, again=False).values()) == ROWS
     assert sweeps.read_rows(tmp_path / "new", config, axes, again=False) == {}
 
 
 def test_rows_of_older_sweeps_get_their_rounds(tmp_path):
     old = [{name: value for name, value in one.items() if name != "completed"} for one in ROWS]
     sweeps.write(tmp_path, Config(), ["lr", "seed"], ROWS, None)
-    from fedcos_jax.runs import files
-
     whole = files.read(tmp_path / "sweep.json")
     files.write(tmp_path / "sweep.json", whole | {"points": old})
     kept = sweeps.read_rows(tmp_path, Config(), ["lr", "seed"], again=False)

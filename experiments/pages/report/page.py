@@ -10,12 +10,13 @@ from markupsafe import Markup
 from experiments.declare import Table
 from experiments.figures.figure import Figure, as_svg
 from experiments.pages.comparison import Entry, Variant, compare, shown_columns, variants
-from experiments.pages.report.claims import ACCURACY_TOLERANCE, CLAIMS, Verdict, judge
-from experiments.pages.report.rules import Ours
+from experiments.pages.report import overview
+from experiments.pages.report.claims import ACCURACY_TOLERANCE, CLAIMS, WORDS, Verdict, judge
+from experiments.pages.report.rules import ONE_SEED
+from experiments.pages.report.sources import Ours
 from experiments.store import Result, stored, stored_variants
 from fedcos_jax.runs.result import SUMMARY
 
-WORDS = ("holds", "holds so far", "does not hold", "not run")
 PER_CELL = ("method", "seed")
 """The settings that differ from run to run in any case."""
 
@@ -27,7 +28,7 @@ class Column(NamedTuple):
     value: str
     """Which accuracy it is, in words. Empty if there is only one."""
     shown: tuple[str, ...]
-    """The parts of each row: paper, ours, difference."""
+    """The parts of each row: paper, ours, difference, own draws."""
     rows: list[tuple[str, Entry]]
 
 
@@ -83,20 +84,28 @@ def render(tables: Sequence[Table], figures: Sequence[Figure], profile: str, fol
         lstrip_blocks=True,
     )
     verdicts = judged(profile, folder)
+    rows = overview.overview(profile, folder)
     table_views = [view_table(table, profile, folder) for table in tables]
+    names = {table.name for table in tables}
+    views = [view_figure(figure, names, profile, folder) for figure in figures]
     return environment.get_template("page.html.jinja").render(
         profile=profile,
-        verdicts=verdicts,
-        counts={word: sum(verdict.word == word for verdict in verdicts) for word in WORDS},
+        summary=overview.summary(profile, rows, verdicts),
+        overview=rows,
+        claims=[verdict for verdict in verdicts if not verdict.claim.own],
+        own_claims=[verdict for verdict in verdicts if verdict.claim.own],
+        all_words=WORDS,
         tables=table_views,
-        figures=[view_figure(figure, {table.name for table in tables}, profile, folder) for figure in figures],
+        own_figures=[view for view in views if not view.figure.paper],
+        figures=[view for view in views if view.figure.paper],
         tolerance=ACCURACY_TOLERANCE,
+        one_seed=ONE_SEED,
         words=SUMMARY,
     )
 
 
 def judged(profile: str, folder: Path) -> list[Verdict]:
-    """Every claim of the paper with its verdict."""
+    """Every claim with its verdict."""
     return [judge(claim, Ours(profile, folder), schedule_of_paper=profile == "paper") for claim in CLAIMS]
 
 
@@ -137,9 +146,10 @@ def _columns(table: Table, profile: str, folder: Path) -> Iterator[Column]:
         numbers = compare(table, profile, folder, value)
         for i, setting in enumerate(table.settings.values()):
             rows = [(method, entries[i]) for method, entries in numbers.items()]
-            if any(entry.ours for _, entry in rows):
+            if any(entry.ours or entry.own_draws for _, entry in rows):
                 name = SUMMARY[value] if len(shown) > 1 else ""
-                yield Column(setting.heading, name, shown_columns(table, profile, value), rows)
+                columns = shown_columns(table, profile, value, [entry for _, entry in rows])
+                yield Column(setting.heading, name, columns, rows)
 
 
 def _distinct(items: list[dict[str, str]]) -> list[dict[str, str]]:

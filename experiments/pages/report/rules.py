@@ -1,21 +1,25 @@
-"""How a claim is checked: a rule turns numbers, ours or the paper's own, into cases that hold or do not."""
+"""How a claim is checked: a rule turns numbers, ours or the paper's own, into cases.
 
-from collections.abc import Callable, Iterator, Sequence
+A case holds, does not hold, or is too close to call. It is too close to call if it comes out by less than the spread of
+what is compared: the standard deviation of the difference over the seeds, or `ONE_SEED` with one seed. Distances to
+the paper have a tolerance instead of a spread.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from experiments.declare import Table
 from experiments.figures import efficiency, trajectories
-from experiments.store import stored
+from experiments.pages.report.sources import BySeed, Paper, Source
 from fedcos_jax.runs.result import SUMMARY
 
-TAIL = 10
-"""A measure of the mechanism is averaged over this many rounds at the end."""
 ROUNDING = 1e-9
 """Keeps a comparison that allows equality from failing by a rounding error."""
+ONE_SEED = 0.3
+"""The spread of accuracies, in points, that is assumed where there is only one seed."""
 
 
 class Case(NamedTuple):
@@ -25,78 +29,21 @@ class Case(NamedTuple):
     statement: str
     numbers: str
     """The numbers compared, as text. Empty if they are missing."""
-    holds: bool | None
-    """None if it was not run."""
-    slack: float = 0.0
-    """How far it is from failing, in its own unit. Not positive if it fails."""
+    slack: float | None
+    """How far it is from failing, in its own unit. None if it was not run."""
+    spread: float = 0.0
+    """A smaller slack than this, up or down, is too close to call."""
 
-
-class Source(Protocol):
-    """Where numbers come from: accuracies by seed, and measures over all seeds, each None if it is missing."""
-
-    def accuracies(self, table: Table, setting: str, method: str, value: str) -> dict[int, float]: ...
-    def tail(self, table: Table, setting: str, method: str, column: str) -> float | None: ...
-    def factor(self, table: Table, setting: str, baseline: str) -> float | None: ...
-    def swing(self, table: Table, setting: str, method: str) -> float | None: ...
-
-
-class Ours(NamedTuple):
-    """The results on disk."""
-
-    profile: str
-    folder: Path
-
-    def accuracies(self, table: Table, setting: str, method: str, value: str) -> dict[int, float]:
-        found = stored(table, self.profile, self.folder, setting, method)
-        return {result["seed"]: result[value] for result in found}
-
-    def tail(self, table: Table, setting: str, method: str, column: str) -> float | None:
-        """Mean of a column of the history over the last rounds."""
-        found = [
-            result["history"][column][-TAIL:] for result in stored(table, self.profile, self.folder, setting, method)
-        ]
-        return _mean(found)
-
-    def factor(self, table: Table, setting: str, baseline: str) -> float | None:
-        """How many times fewer rounds FedCos needs. A run that never gets there counts as 0."""
-        return _mean([s.factor or 0.0 for s in efficiency.savings(table, self.profile, self.folder, setting, baseline)])
-
-    def swing(self, table: Table, setting: str, method: str) -> float | None:
-        """How far the accuracy of one of the last rounds deviates from their mean, pooled over the seeds."""
-        histories = [result["history"] for result in stored(table, self.profile, self.folder, setting, method)]
-        ends = [np.asarray(h["accuracy"])[np.asarray(h["round"]) > h["round"][-1] - TAIL] for h in histories]
-        variance = _mean([np.var(end, ddof=1) for end in ends if len(end) == TAIL])
-        return None if variance is None else float(np.sqrt(variance))
-
-
-class Paper:
-    """The numbers that the paper prints, as if they were of one seed."""
-
-    def accuracies(self, table: Table, setting: str, method: str, value: str) -> dict[int, float]:
-        number = table.paper_number(setting, method, value)
-        return {} if number is None else {0: number}
-
-    def tail(self, table: Table, setting: str, method: str, column: str) -> float | None:
-        return None
-
-    def factor(self, table: Table, setting: str, baseline: str) -> float | None:
-        return None
-
-    def swing(self, table: Table, setting: str, method: str) -> float | None:
-        return None
+    @property
+    def word(self) -> str:
+        if self.slack is None:
+            return "not run"
+        if abs(self.slack) < self.spread - ROUNDING:
+            return "too close to call"
+        return "holds" if self.slack > 0 else "does not hold"
 
 
 Rule = Callable[[Source], Iterator[Case]]
-
-
-def _mean(found: Sequence) -> float | None:
-    return float(np.mean(found)) if found else None
-
-
-def _means(*methods: dict[int, float]) -> list[float | None]:
-    """The mean of each method over the seeds that all have, so that all are compared on the same seeds."""
-    common = sorted(set.intersection(*map(set, methods)))
-    return [_mean([seeds[seed] for seed in common]) for seeds in methods]
 
 
 def order(
@@ -112,14 +59,10 @@ def _order(table, better, worse, margin, settings, source: Source) -> Iterator[C
             where = table.settings[setting].heading + (f", {SUMMARY[value]}" if len(table.values) > 1 else "")
             for high in better:
                 for low in worse:
-                    numbers = _means(*(source.accuracies(table, setting, method, value) for method in (high, low)))
+                    numbers = (source.accuracies(table, setting, method, value) for method in (high, low))
                     gap = f" by {margin:g} or more" if margin else ""
-                    yield _case(
-                        where,
-                        f"{high} above {low}{gap}",
-                        numbers,
-                        lambda a, b: a - b - margin + bool(margin) * ROUNDING,
-                    )
+                    slack = lambda a, b: a - b - margin + bool(margin) * ROUNDING  # noqa: E731
+                    yield _compared(where, f"{high} above {low}{gap}", numbers, slack, one_seed=ONE_SEED)
 
 
 def enhanced(table: Table) -> Rule:
@@ -137,14 +80,14 @@ def gain_grows(table: Table, method: str, more: str, less: str) -> Rule:
 
 
 def _gain_grows(table, method, more, less, source: Source) -> Iterator[Case]:
-    def gain(setting: str) -> float | None:
-        both = (source.accuracies(table, setting, name, table.values[0]) for name in (method, "FedAvg"))
-        ours, plain = _means(*both)
-        return None if ours is None or plain is None else ours - plain
+    def gain(setting: str) -> BySeed:
+        ours, plain = (source.accuracies(table, setting, name, table.values[0]) for name in (method, "FedAvg"))
+        return {seed: ours[seed] - plain[seed] for seed in ours.keys() & plain.keys()}
 
     headings = [table.settings[name].heading for name in (more, less)]
     statement = f"gain of {method} over FedAvg: {headings[0]} above {headings[1]}"
-    yield _case(table.title, statement, [gain(more), gain(less)], lambda a, b: a - b, "{:+.2f}")
+    gains = gain(more), gain(less)
+    yield _compared(table.title, statement, gains, lambda a, b: a - b, one_seed=ONE_SEED, form="{:+.2f}")
 
 
 def close(table: Table, methods: Sequence[str], other: str, *, within: float) -> Rule:
@@ -155,11 +98,10 @@ def close(table: Table, methods: Sequence[str], other: str, *, within: float) ->
 def _close(table, methods, other, within, source: Source) -> Iterator[Case]:
     for setting in table.settings:
         for method in methods:
-            numbers = _means(*(source.accuracies(table, setting, name, "last10_accuracy") for name in (method, other)))
+            numbers = (source.accuracies(table, setting, name, "last10_accuracy") for name in (method, other))
             statement = f"{method} within {within:g} points of {other}, mean of the last ten rounds"
-            yield _case(
-                table.settings[setting].heading, statement, numbers, lambda a, b: within - abs(a - b) + ROUNDING
-            )
+            slack = lambda a, b: within - abs(a - b) + ROUNDING  # noqa: E731
+            yield _compared(table.settings[setting].heading, statement, numbers, slack)
 
 
 def fewer_rounds(table: Table, *, factor: float) -> Rule:
@@ -170,9 +112,10 @@ def fewer_rounds(table: Table, *, factor: float) -> Rule:
 def _fewer_rounds(table, factor, source: Source) -> Iterator[Case]:
     for setting, column in table.settings.items():
         for baseline in efficiency.ENHANCED:
-            numbers = [source.factor(table, setting, baseline), factor]
+            found = source.factor(table, setting, baseline)
             statement = f"{baseline}: {factor:g} times fewer rounds with FedCos"
-            yield _case(column.heading, statement, numbers, lambda a, b: a - b + ROUNDING, "{:.2f}×")
+            wanted = dict.fromkeys(found, factor)
+            yield _compared(column.heading, statement, (found, wanted), lambda a, b: a - b + ROUNDING, form="{:.2f}×")
 
 
 def measured(table: Table, setting: str, high: str, low: str, columns: dict[str, str]) -> Rule:
@@ -182,10 +125,10 @@ def measured(table: Table, setting: str, high: str, low: str, columns: dict[str,
 
 def _measured(table, setting, high, low, columns, source: Source) -> Iterator[Case]:
     for column, words in columns.items():
-        numbers = [source.tail(table, setting, method, column) for method in (high, low)]
-        yield _case(
-            table.settings[setting].heading, f"{words}: {high} above {low}", numbers, lambda a, b: a - b, "{:.3f}"
-        )
+        numbers = (source.tail(table, setting, method, column) for method in (high, low))
+        statement = f"{words}: {high} above {low}"
+        where = table.settings[setting].heading
+        yield _compared(where, statement, numbers, lambda a, b: a - b, one_seed=0.0, form="{:.3f}")
 
 
 def as_in_the_paper(tables: Sequence[Table], *, within: float, same_cohorts: bool = False) -> Rule:
@@ -204,15 +147,14 @@ def _as_in_the_paper(tables, within, same_cohorts, source: Source) -> Iterator[C
             for method in table.paper:
                 for value in table.values:
                     steady = table.cross_device and value == "last_accuracy" and not same_cohorts
-                    ours = "last10_accuracy" if steady else value
+                    compared = "last10_accuracy" if steady else value
                     theirs = f"'s {SUMMARY[value]}" if steady else ""
-                    case = _case(
+                    ours = source.accuracies(table, setting, method, compared)
+                    (printed,) = Paper().accuracies(table, setting, method, value).values()
+                    case = _compared(
                         f"{table.title}: {column.heading}",
-                        f"{method}, {SUMMARY[ours]}: within {within:g} of the paper{theirs}",
-                        [
-                            *_means(source.accuracies(table, setting, method, ours)),
-                            table.paper_number(setting, method, value),
-                        ],
+                        f"{method}, {SUMMARY[compared]}: within {within:g} of the paper{theirs}",
+                        (ours, dict.fromkeys(ours, printed)),
                         lambda a, b: within - abs(a - b) + ROUNDING,
                     )
                     swing = source.swing(table, setting, method) if steady else None
@@ -222,20 +164,36 @@ def _as_in_the_paper(tables, within, same_cohorts, source: Source) -> Iterator[C
 def nearer_the_optimum(source: Source) -> Iterator[Case]:
     """FedCos visits points nearer the optimum than FedAvg does, on the quadratics."""
     for clients in trajectories.PROBLEMS:
-        numbers: list[float | None] = [trajectories.nearest(clients, method) for method in ("FedCos(0.5)", "FedAvg")]
-        known = numbers if isinstance(source, Ours) else [None, None]
-        yield _case(f"{clients} clients", "distance to the optimum: FedCos below FedAvg", known, lambda a, b: b - a)
+        numbers = [source.nearest(clients, method) for method in ("FedCos(0.5)", "FedAvg")]
+        statement = "nearest distance to the optimum: FedCos below FedAvg"
+        yield _compared(f"{clients} clients", statement, numbers, lambda a, b: b - a)
 
 
-def _case(
+def _compared(
     where: str,
     statement: str,
-    numbers: Sequence[float | None],
+    numbers: Iterable[BySeed],
     slack: Callable[[float, float], float],
+    *,
+    one_seed: float | None = None,
     form: str = "{:.2f}",
 ) -> Case:
+    """The case of two numbers: their means over the seeds that both have.
+
+    Args:
+        where: the setting.
+        statement: what is compared.
+        numbers: the two that are compared, the one that the statement names first before the other.
+        slack: of the two means. Positive if the case holds.
+        one_seed: the spread with one seed. None if the comparison has a tolerance and no spread.
+        form: how the numbers are written.
+    """
     left, right = numbers
-    if left is None or right is None:
+    seeds = sorted(left.keys() & right.keys())
+    if not seeds:
         return Case(where, statement, "", None)
-    shown, spare = f"{form.format(left)} against {form.format(right)}", slack(left, right)
-    return Case(where, statement, shown, spare > 0, spare)
+    ours, theirs = (float(np.mean([each[seed] for seed in seeds])) for each in (left, right))
+    spread = 0.0 if one_seed is None else one_seed
+    if one_seed is not None and len(seeds) > 1:
+        spread = float(np.std([left[seed] - right[seed] for seed in seeds], ddof=1))
+    return Case(where, statement, f"{form.format(ours)} against {form.format(theirs)}", slack(ours, theirs), spread)

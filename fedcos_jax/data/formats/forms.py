@@ -18,7 +18,7 @@ class Form(NamedTuple):
     summary: str
     """What it is, for messages."""
     files: tuple[str, ...]
-    """Its files, relative to the folder. All of them are needed."""
+    """Its files, relative to the folder, all of them needed. A pattern like `train/*.json` needs at least one file."""
     read: Callable[[Path], Arrays]
     """(folder) -> arrays, decoded and checked against the published digests."""
     places: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Found(NamedTuple):
     @property
     def paths(self) -> list[Path]:
         """The files."""
-        return [self.folder / file for file in self.form.files]
+        return [path for file in self.form.files for path in matching(self.folder, file)]
 
     def read(self) -> Arrays:
         """The decoded and checked arrays."""
@@ -49,16 +49,21 @@ def find(name: str, forms: Sequence[Form], data_dir: Path | None) -> Found | Non
     nearly: tuple[int, Form, Path] | None = None
     for form in forms:
         for folder in _folders(name, form, data_dir):
-            present = sum((folder / file).is_file() for file in form.files)
+            present = sum(bool(matching(folder, file)) for file in form.files)
             if present == len(form.files):
                 return Found(form, folder)
             if present and (nearly is None or present > nearly[0]):
                 nearly = present, form, folder
     if nearly is not None:
         _, form, folder = nearly
-        missing = next(file for file in form.files if not (folder / file).is_file())
+        missing = next(file for file in form.files if not matching(folder, file))
         raise InputError(f"{name} in {folder} is incomplete: {missing} is missing from its {form.summary}")
     return None
+
+
+def matching(folder: Path, file: str) -> list[Path]:
+    """The files of a folder that a name or a pattern of a form means, sorted."""
+    return sorted(path for path in folder.glob(file) if path.is_file())
 
 
 def _folders(name: str, form: Form, data_dir: Path | None) -> Iterator[Path]:

@@ -1,82 +1,125 @@
-"""The rules by which LEAF finds the speeches of each role in Shakespeare's complete works."""
+"""LEAF's JSON: files of {"users": [...], "num_samples": [...], "user_data": {user: {"x": [...], "y": [...]}}}.
 
-import re
-from collections import deque
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+Files are read one by one. The samples of a user become arrays as soon as the parser has read them, so that the numbers
+of a file never exist as Python objects at the same time.
+"""
 
-Roles = dict[tuple[str, str], list[str]]
-"""(play, role) -> the lines that the role speaks, in the order of the text."""
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
-_AUTHOR_LINE = "by William Shakespeare"
-_TITLE_DISTANCES = range(2, 8)
-"""How many lines a title may stand above the author's line."""
+import numpy as np
 
+from fedcos_jax.errors import InputError, require
 
-class _Typesetting(NamedTuple):
-    """How a play marks who speaks."""
-
-    speech: re.Pattern
-    """First line of a speech: the role and what it says."""
-    continuation: re.Pattern
-    """Further line of a speech."""
-    heading: str | None = None
-    """A name that starts with this is a heading, not a role."""
-    ends_at: str | None = None
-    """A continuation that starts with this ends the speech."""
+Encode = Callable[[list, list], tuple[np.ndarray, np.ndarray]]
+"""(the x of a user, the y of a user) -> inputs [rows, ...] and labels [rows]. It raises InputError if they are bad."""
 
 
-_USUAL = _Typesetting(re.compile(r"  ([a-zA-Z][a-zA-Z ]*)\. (.*)"), re.compile(r"    (.*)"))
-_SPECIAL = {
-    "THE COMEDY OF ERRORS": _Typesetting(
-        re.compile(r"([a-zA-Z][a-zA-Z ]*)\. (.*)"), re.compile(r"(.*)"), heading="ACT ", ends_at="<"
-    )
-}
+class UserRows(NamedTuple):
+    """The samples of one user in one file."""
+
+    user: str
+    x: np.ndarray
+    """Inputs, [rows, ...]."""
+    y: np.ndarray
+    """Labels, [rows]."""
 
 
-def parse(lines: Iterable[str]) -> Roles:
-    """The lines of every role of every play. Plays of one role and roles of at most two lines are left out."""
-    plays: dict[str, dict[str, list[str]]] = {}
-    works = -1
-    said: dict[str, list[str]] = {}
-    role, style = None, _USUAL
-    above: deque[str] = deque(maxlen=_TITLE_DISTANCES.stop - 1)
-    for line in lines:
-        if _AUTHOR_LINE in line:
-            title = _title(above)
-            works += 1
-            said = plays.setdefault(title, {}) if works else {}  # the first work is the Sonnets
-            role, style = None, _SPECIAL.get(title, _USUAL)
-        elif match := style.speech.match(line):
-            name = match[1].upper()
-            role = None if style.heading and name.startswith(style.heading) else name
-            if role is not None:
-                said.setdefault(role, []).append(match[2])
-        elif role is not None and (match := style.continuation.match(line)):
-            if style.ends_at and match[1].startswith(style.ends_at):
-                role = None
-            else:
-                said[role].append(match[1])
-        above.appendleft(line.strip())
-    cast = {play: said for play, said in plays.items() if len(said) > 1}
-    return {(play, role): lines for play in cast for role, lines in cast[play].items() if len(lines) > 2}
+class Rows(NamedTuple):
+    """The samples of all users, joined."""
+
+    x: np.ndarray
+    """Inputs, [rows, ...]."""
+    y: np.ndarray
+    """Labels, [rows]."""
+    owner: np.ndarray
+    """The user of each row, as an index into the list of names, [rows]."""
 
 
-def _title(above: Sequence[str]) -> str:
-    """The nearest line with text at one of the title's distances. `above[0]` is next to the author's line."""
-    return next((above[d - 1] for d in _TITLE_DISTANCES if d <= len(above) and above[d - 1]), "")
-
-
-def role_texts(roles: Roles, longer_than: int) -> dict[str, str]:
-    """The text of each role, by the name of its play and role. Runs of spaces become one space.
+def read_users(paths: Sequence[Path], encode: Encode) -> Iterator[UserRows]:
+    """The samples of each user of each file. Users without samples are left out.
 
     Args:
-        roles: from `parse`.
-        longer_than: a role is left out unless its text has more characters than this.
+        paths: the files, which are read in this order.
+        encode: makes arrays of the samples of a user.
     """
-    texts = {}
-    for (play, role), said in roles.items():
-        text = re.sub(" +", " ", " ".join([*said, ""]))
-        if len(text) > longer_than:
-            texts[re.sub(r"\W+", "_", f"{play}_{role}")] = text
-    return texts
+    shape: tuple[int, ...] | None = None
+    for path in paths:
+        content = _parse(path, encode)
+        for place, user in enumerate(_users(path, content)):
+            found = content["user_data"].get(user)
+            if isinstance(found, InputError):
+                raise InputError(f"{path}: the samples of user {user!r} cannot be read: {found}")
+            require(isinstance(found, tuple), f"{path}: user_data has no x and y of user {user!r}")
+            x, y = found
+            _check_count(path, content, place, user, len(y))
+            if len(y) == 0:
+                continue
+            shape = shape or x.shape[1:]
+            alike = x.shape[1:] == shape
+            require(alike, f"{path}: samples of user {user!r} have shape {x.shape[1:]}, those before have {shape}")
+            yield UserRows(user, x, y)
+
+
+def _parse(path: Path, encode: Encode) -> dict[str, Any]:
+    """The content of a file, with a pair of arrays in place of each user's data, or the InputError that it raised."""
+
+    def encode_samples(found: dict[str, Any]) -> Any:
+        if not {"x", "y"} <= found.keys():
+            return found
+        x, y = found["x"], found["y"]
+        if not (isinstance(x, list) and isinstance(y, list)):
+            return InputError("its x and y must be lists")
+        if len(x) != len(y):
+            return InputError(f"it has {len(x)} x but {len(y)} y")
+        if not x:
+            return np.empty(0), np.empty(0)
+        try:
+            return encode(x, y)
+        except InputError as error:
+            return error
+
+    try:
+        with open(path, encoding="utf-8") as stream:
+            content = json.load(stream, object_hook=encode_samples)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON ({error}); fetch or make it again") from None
+    good = isinstance(content, dict) and isinstance(content.get("user_data"), dict)
+    require(good, f"{path} is not a file of LEAF: it has no user_data")
+    return content
+
+
+def _users(path: Path, content: dict[str, Any]) -> list[str]:
+    users = content.get("users")
+    if not (isinstance(users, list) and all(isinstance(user, str) for user in users)):
+        raise InputError(f"{path} is not a file of LEAF: its users are no list of names")
+    require(len(set(users)) == len(users), f"{path} names a user twice")
+    return users
+
+
+def _check_count(path: Path, content: dict[str, Any], place: int, user: str, found: int) -> None:
+    counts = content.get("num_samples")
+    if counts is None:
+        return
+    good = isinstance(counts, list) and len(counts) == len(content["users"])
+    require(good, f"{path}: num_samples must be as many numbers as there are users")
+    told = counts[place]
+    require(told == found, f"{path}: num_samples of user {user!r} is {told}, but there are {found} samples")
+
+
+def join(found: Sequence[UserRows], names: dict[str, int]) -> Rows:
+    """All samples as one array. Users that are not in `names` yet get the next number there.
+
+    Args:
+        found: at least one user's samples.
+        names: name of a user -> its number.
+    """
+    owners = [names.setdefault(user, len(names)) for user, _, _ in found]
+    counts = [len(y) for _, _, y in found]
+    x = np.concatenate([rows.x for rows in found])
+    y = np.concatenate([rows.y for rows in found])
+    return Rows(x, y, np.repeat(np.asarray(owners, np.int32), counts))

@@ -44,11 +44,13 @@ class Catalogue(NamedTuple):
     """Where the original files are published."""
     files: tuple[str, ...]
     """Names of the original files behind that address."""
+    builder: str = ""
+    """Its name there, with that of its config: `emnist/letters`. Empty if it is the same as ours."""
 
     @property
     def name(self) -> str:
-        """Name of the dataset, the same as ours."""
-        return self.published.name
+        """Name of the dataset there, with that of its config if it has one."""
+        return self.builder or self.published.name
 
 
 def data_root() -> Path:
@@ -56,9 +58,9 @@ def data_root() -> Path:
     return Path(os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets").expanduser()
 
 
-def manual_folder() -> Path:
-    """Where TFDS looks for original files that a user put there."""
-    return data_root() / "downloads" / "manual"
+def originals_folder(catalogue: Catalogue) -> Path:
+    """Where downloaded original files are kept. Datasets whose files have equal names have different folders."""
+    return data_root() / "downloads" / "manual" / catalogue.name.split("/")[0]
 
 
 def find(catalogue: Catalogue, roots: Sequence[Path]) -> Path | None:
@@ -78,7 +80,7 @@ def read(catalogue: Catalogue, folder: Path) -> Arrays:
     with _quiet():
         import tensorflow_datasets
 
-        name, root = f"{catalogue.name}:{folder.name}", folder.parent.parent
+        name, root = f"{catalogue.name}:{folder.name}", folder.parents[len(Path(catalogue.name).parts)]
         sources = {split: tensorflow_datasets.data_source(name, data_dir=root, split=split) for split in _SPLITS}
         arrays: Arrays = {}
         for split, source in sources.items():
@@ -134,7 +136,8 @@ def _builder(catalogue: Catalogue, arrays: Arrays) -> Any:
                 for row, image in enumerate(arrays[f"{split}_x"]):
                     yield row, {"image": _png(image), "label": int(arrays[f"{split}_y"][row])}
 
-    Builder.name = catalogue.name
+    Builder.name, *config = catalogue.name.split("/")
+    Builder.BUILDER_CONFIGS = [tfds.core.BuilderConfig(name=name) for name in config]
     return Builder(data_dir=data_root(), file_format=_FORMAT)
 
 
@@ -147,8 +150,8 @@ def _png(image: np.ndarray) -> bytes:
 
 
 def fetch_originals(catalogue: Catalogue) -> Path:
-    """Downloads the original files into TFDS's folder for them, and returns the folder."""
-    folder = manual_folder()
+    """Downloads the original files into their folder, and returns it."""
+    folder = originals_folder(catalogue)
     download.fetch(catalogue.address, catalogue.files, folder, catalogue.published)
     return folder
 

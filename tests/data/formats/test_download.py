@@ -40,14 +40,16 @@ def published(monkeypatch, tmp_path, tiny):
 def test_originals_are_downloaded_where_there_is_a_network(published, tiny, tmp_path):
     found = load("cifar10")
     np.testing.assert_array_equal(found.train.x, tiny.arrays()["train_x"])
-    assert [p.name for p in (tmp_path / "tfds" / "downloads" / "manual").iterdir()] == ["cifar-10-binary.tar.gz"]
+    assert [p.name for p in (tmp_path / "tfds" / "downloads" / "manual" / "cifar10").iterdir()] == [
+        "cifar-10-binary.tar.gz"
+    ]
 
 
 def test_a_wrong_download_is_refused_and_not_kept(published, monkeypatch, tmp_path, cached):
     monkeypatch.setitem(cifar.CIFAR10.published.files, "cifar-10-binary.tar.gz", "sha256:" + "0" * 64)
     with pytest.raises(InputError, match="not the published file"):
         load("cifar10")
-    assert list((tmp_path / "tfds" / "downloads" / "manual").iterdir()) == []
+    assert list((tmp_path / "tfds" / "downloads" / "manual" / "cifar10").iterdir()) == []
     assert cached() == []
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fedcos_jax import InputError
-from fedcos_jax.data import fashion_mnist, load
+from fedcos_jax.data import load, mnist
 from fedcos_jax.data.checksums import fingerprint
 from fedcos_jax.data.formats import tfds
 from tests.data.formats.test_idx import idx
@@ -32,7 +32,7 @@ def tiny_fashion_mnist(monkeypatch, tmp_path):
     rng = np.random.default_rng(0)
     for prefix, split, rows in (("train", "train", 2500), ("t10k", "test", 600)):
         images, labels = rng.integers(0, 256, (rows, 28, 28), np.uint8), rng.integers(0, 10, rows).astype(np.uint8)
-        monkeypatch.setitem(fashion_mnist.PUBLISHED.rows, split, fingerprint(images, labels))
+        monkeypatch.setitem(mnist.FASHION_MNIST.published.rows, split, fingerprint(images, labels))
         for what, array in (("images-idx3", images), ("labels-idx1", labels)):
             path = tmp_path / "data" / f"{prefix}-{what}-ubyte.gz"
             path.parent.mkdir(exist_ok=True)
@@ -60,7 +60,7 @@ def test_the_built_in_builder_with_tensorflow(real_data, real, tmp_path):
     pytest.importorskip("tensorflow", reason="the built-in builder needs TensorFlow")
     import tensorflow_datasets
 
-    manual = tmp_path / "tfds" / "downloads" / "manual"
+    manual = tmp_path / "tfds" / "downloads" / "manual" / "fashion_mnist"
     manual.mkdir(parents=True)
     for path in (real_data / "fashion_mnist").iterdir():
         shutil.copy(path, manual)
