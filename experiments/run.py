@@ -11,9 +11,10 @@ from experiments.store import is_stored, store
 from fedcos_jax.engine.progress import progress_bar, runs_bar
 from fedcos_jax.runs.checkpoint import Checkpoints
 from fedcos_jax.runs.config import Config
-from fedcos_jax.runs.execute import execute, run_together
+from fedcos_jax.runs.execute import execute
 from fedcos_jax.runs.prepare import prepare
 from fedcos_jax.runs.result import as_result
+from fedcos_jax.runs.together import run_together
 
 
 def run_cells(
@@ -67,9 +68,8 @@ def _run_together(
     waiting: dict[Config, list[Cell]] = {}
     for cell in cells:
         waiting.setdefault(cell.config, []).append(cell)
-    dataset = cells[0].config.load(data_dir)
     with runs_bar(cells[0].experiment, len(waiting), shown=show_progress) as bar:
-        for batch in run_together(list(waiting), dataset, at_once):
+        for batch in run_together(list(waiting), lambda config: config.load(data_dir), at_once):
             for config, history, seconds in batch:
                 for cell in waiting[config]:
                     store(cell, folder, as_result(config, history, seconds))

@@ -6,14 +6,16 @@ The names here are enough for most uses: `import fedcos_jax as fc`.
 from fedcos_jax import aggregation, data, labels, methods, models, optimizers, penalties
 from fedcos_jax.data import Dataset, federate, from_arrays, from_huggingface, from_leaf, load, partition
 from fedcos_jax.engine import devices
+from fedcos_jax.engine.batches import Trial
 from fedcos_jax.engine.callbacks import Report, patience, stop_at
 from fedcos_jax.engine.evaluation import Evaluation, per_client
 from fedcos_jax.engine.experiment import Experiment
+from fedcos_jax.engine.halving import halving
 from fedcos_jax.engine.loop import History, run, simulate
 from fedcos_jax.engine.measures import RoundInfo
 from fedcos_jax.engine.schedule import Schedule
 from fedcos_jax.engine.scores import confusion, evaluate
-from fedcos_jax.engine.sweep import Trial, grid, sweep
+from fedcos_jax.engine.sweep import grid, sweep
 from fedcos_jax.engine.watch import DivergenceWarning
 from fedcos_jax.errors import InputError
 from fedcos_jax.labels import METHODS, parse
@@ -93,6 +95,7 @@ __all__ = [
     "from_leaf",
     "from_nnx",
     "grid",
+    "halving",
     "labels",
     "load",
     "load_params",

@@ -1,7 +1,10 @@
 """Pictures that show who owns which rows, and how runs compare."""
 
 import io
+import math
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,7 +32,7 @@ def draw_partition(counts: np.ndarray, title: str, path: Path) -> None:
         title: the title of the picture.
         path: the image file. Its ending is the format.
     """
-    _require_format(path)
+    require_format(path)
     from matplotlib.colors import PowerNorm
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -52,76 +55,56 @@ def draw_partition(counts: np.ndarray, title: str, path: Path) -> None:
     save(figure, path)
 
 
-def draw_curves(curves: list[tuple[str, list, list]], title: str, path: Path) -> None:
-    """Draws lines over rounds.
+class Curve(NamedTuple):
+    """A line over rounds, with a band of one standard deviation if there is one."""
+
+    label: str
+    rounds: Sequence[int]
+    mean: np.ndarray
+    """[rounds]. A missing value is NaN."""
+    deviation: np.ndarray | None = None
+
+
+def draw_curves(curves: Sequence[Curve], title: str, path: Path) -> None:
+    """Draws lines over rounds. The legend of many or of long labels stands below the picture.
 
     Args:
-        curves: label, rounds and values of each line. A missing value is None.
+        curves: the lines.
         title: the name of the values.
         path: the image file. Its ending is the format.
     """
-    _require_format(path)
+    require_format(path)
+    from matplotlib import colormaps
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    longest = max((len(curve.label) for curve in curves), default=0)
+    inside = len(curves) <= 8 and longest <= 40
+    columns = 1 if inside else max(1, min(3, 80 // max(1, longest)))
+    below = 0.0 if inside else 0.2 * math.ceil(len(curves) / columns) + 0.2
+    figure = Figure(figsize=(max(7.0, 0.07 * columns * (longest + 8)), 4.2 + below), layout="constrained")
     axes = figure.add_subplot(xlabel="round", ylabel=title)
-    for label, rounds, values in curves:
-        axes.plot(rounds, np.array(values, float), label=label)
+    if len(curves) > 10:
+        axes.set_prop_cycle(color=colormaps["turbo"](np.linspace(0.05, 0.95, len(curves))))
+    for curve in curves:
+        # A line through one round is a dot.
+        marker = "o" if len(curve.rounds) == 1 else None
+        (line,) = axes.plot(curve.rounds, curve.mean, label=curve.label, marker=marker)
+        if curve.deviation is not None:
+            low, high = curve.mean - curve.deviation, curve.mean + curve.deviation
+            axes.fill_between(curve.rounds, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize="small")
+    if inside:
+        axes.legend(fontsize="small")
+    else:
+        figure.legend(fontsize="small", loc="outside lower center", ncols=columns)
     save(figure, path)
 
 
-def draw_line(x: list, mean: np.ndarray, deviation: np.ndarray, labels: tuple[str, str], path: Path) -> None:
-    """Draws a value over x, with a band of one standard deviation.
-
-    Args:
-        x: numbers or names, [points].
-        mean, deviation: mean and standard deviation of the value, [points].
-        labels: the names of x and of the value.
-        path: the image file. Its ending is the format.
-    """
-    _require_format(path)
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    axes = figure.add_subplot(xlabel=labels[0], ylabel=labels[1])
-    axes.plot(x, mean, marker="o")
-    axes.fill_between(x, mean - deviation, mean + deviation, alpha=0.2)
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
-    save(figure, path)
-
-
-def draw_heat_map(x: list, y: list, values: np.ndarray, labels: tuple[str, str, str], path: Path) -> None:
-    """Draws a value over x and y, with each number in its cell.
-
-    Args:
-        x, y: numbers or names, [columns] and [rows].
-        values: the value in each cell, [rows, columns].
-        labels: the names of x, of y and of the value.
-        path: the image file. Its ending is the format.
-    """
-    _require_format(path)
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(2.5 + 0.8 * len(x), 1.8 + 0.5 * len(y)), layout="constrained")
-    axes = figure.add_subplot(xlabel=labels[0], ylabel=labels[1])
-    image = axes.imshow(values, aspect="auto", origin="lower", cmap="viridis")
-    axes.set_xticks(range(len(x)), map(str, x))
-    axes.set_yticks(range(len(y)), map(str, y))
-    middle = (np.nanmin(values) + np.nanmax(values)) / 2
-    for (row, column), value in np.ndenumerate(values):
-        colour = "black" if value > middle else "white"
-        axes.text(column, row, f"{value:.1f}", ha="center", va="center", color=colour, fontsize="small")
-    figure.colorbar(image, label=labels[2])
-    save(figure, path)
-
-
-def _require_format(path: Path) -> None:
+def require_format(path: Path) -> None:
+    """Raises InputError unless the file's ending is a format."""
     require(path.suffix in FORMATS, f"cannot draw {path.name!r}: the file must end in one of {', '.join(FORMATS)}")
 
 

@@ -2,7 +2,7 @@
 
 import argparse
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +57,11 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def add_settings(command: argparse.ArgumentParser) -> dict[str, argparse._ArgumentGroup]:
-    """Adds the flags that `resolve` reads, and returns their headings."""
-    groups = _add_flags(command, Config, InputOutput)
+def add_settings(
+    command: argparse.ArgumentParser, texts: Mapping[str, str] | None = None
+) -> dict[str, argparse._ArgumentGroup]:
+    """Adds the flags that `resolve` reads, and returns their headings. `texts` replaces the help of some of them."""
+    groups = _add_flags(command, texts or {}, Config, InputOutput)
     taken = {**settings.declared(Config), **settings.declared(InputOutput)}
     for name, (term, label, parameter) in FLAGS.items():
         require(name not in taken, f"{flag(name)} cannot be a flag of {label}: another setting has the name {name}")
@@ -72,7 +74,9 @@ def add_settings(command: argparse.ArgumentParser) -> dict[str, argparse._Argume
     return groups
 
 
-def _add_flags(parser: argparse.ArgumentParser, *kinds: type) -> dict[str, argparse._ArgumentGroup]:
+def _add_flags(
+    parser: argparse.ArgumentParser, texts: Mapping[str, str], *kinds: type
+) -> dict[str, argparse._ArgumentGroup]:
     """Adds a flag for every setting, under the headings they name, and returns the headings."""
     fields = [field for kind in kinds for field in dataclasses.fields(kind)]
     titles = dict.fromkeys(field.metadata["group"] for field in fields)
@@ -87,7 +91,7 @@ def _add_flags(parser: argparse.ArgumentParser, *kinds: type) -> dict[str, argpa
             *filter(None, (flag(field.name), field.metadata["also"])),
             **how,
             default=None,
-            help=field.metadata["help"] + shown,
+            help=texts.get(field.name, field.metadata["help"] + shown),
         )
     return groups
 

@@ -8,7 +8,7 @@ argument. Results therefore do not depend on how a segment is cut into ticks.
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -121,13 +121,38 @@ def simulate(key: Array | int, experiment: Experiment) -> tuple[RoundState, Hist
         >>> _, histories = jax.jit(jax.vmap(lambda key: fc.simulate(key, experiment)))(keys)
     """
     federation, schedule = experiment.federation, experiment.schedule
+    return advance(init_state(key, federation), federation, schedule, schedule.rounds)
+
+
+def advance(
+    state: RoundState, federation: Federation, schedule: Schedule, until: int | Array
+) -> tuple[RoundState, History]:
+    """The segments of a run from a state on, as a pure function that can be jitted and vmapped.
+
+    Args:
+        state: the state to start from, after an evaluation or before the first round.
+        federation: what to train.
+        schedule: of the whole run.
+        until: completed rounds at which to stop. It is rounded down to an evaluation.
+
+    Returns:
+        The state there, and a history with room for the whole run. The entries of other rounds are zero.
+    """
     ends = jnp.array(list(_ends(0, schedule)), jnp.int32)
+    stop = jnp.sum(ends <= until)
 
-    def body(state: RoundState, end: Array) -> tuple[RoundState, tuple[RoundInfo, Evaluation]]:
-        state, infos, evaluation = segment(state, federation, end, jnp.array(True))
-        return state, (infos, evaluation)
+    def empty(like: Any) -> Any:
+        return jax.tree.map(lambda leaf: jnp.zeros((len(ends), *leaf.shape), leaf.dtype), like)
 
-    state, (infos, evaluations) = jax.lax.scan(body, init_state(key, federation), ends)
+    def body(carry: tuple[Array, RoundState, tuple[RoundInfo, Evaluation]]):
+        place, state, records = carry
+        state, *new = segment(state, federation, ends[place], jnp.array(True))
+        records = jax.tree.map(lambda column, value: column.at[place].set(value), records, tuple(new))
+        return place + 1, state, records
+
+    _, *like = jax.eval_shape(lambda: segment(state, federation, ends[0], jnp.array(True)))
+    start = jnp.sum(ends <= state.round), state, empty(tuple(like))
+    _, state, (infos, evaluations) = jax.lax.while_loop(lambda carry: carry[0] < stop, body, start)
     infos = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[: schedule.rounds], infos)
     return state, History(ends, evaluations, infos)
 

@@ -1,5 +1,7 @@
 """Pictures are written in the format of their ending, from the right numbers."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -15,17 +17,31 @@ def test_class_counts():
     assert counts.tolist() == [[1, 0, 1, 0], [1, 2, 0, 0]]
 
 
-@pytest.mark.parametrize("x", [[0.1, 0.2], ["None", "0.5"]])
-def test_a_line_over_numbers_or_names(tmp_path, x):
-    charts.draw_line(x, np.array([1.0, 2.0]), np.array([0.1, 0.1]), ("lr", "accuracy"), tmp_path / "line.svg")
-    assert (tmp_path / "line.svg").read_text().startswith("<?xml")
-
-
-def test_a_heat_map_has_its_numbers(tmp_path, monkeypatch):
+def test_a_band_and_a_legend_that_is_not_cut_off(monkeypatch):
     drawn = []
     monkeypatch.setattr(charts, "save", lambda figure, path: drawn.append(figure))
-    charts.draw_heat_map([1, 2], ["a"], np.array([[3.0, 4.5]]), ("x", "y", "accuracy"), tmp_path / "map.png")
-    assert [text.get_text() for text in drawn[0].axes[0].texts] == ["3.0", "4.5"]
+    mean = np.array([1.0, np.nan, 3.0])
+    curves = [
+        charts.Curve(f"FedAdam(0.01,b2=0.999)+FedCos(0.0{n}) and more", [1, 2, 3], mean, mean / 10) for n in range(12)
+    ]
+    charts.draw_curves(curves, "test accuracy (%)", Path("picture.png"))
+    (figure,) = drawn
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert box.x0 >= 0
+    assert box.x1 <= figure.bbox.x1
+    assert box.y1 <= figure.axes[0].get_window_extent().y0
+    assert len({tuple(line.get_color()) for line in figure.axes[0].lines}) == 12
+    assert len(figure.axes[0].collections) == 12
+
+
+def test_one_round_is_a_dot(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(charts, "save", lambda figure, path: drawn.append(figure))
+    curves = [charts.Curve(str(n), list(range(1, n + 1)), np.arange(1.0, n + 1)) for n in (1, 2)]
+    charts.draw_curves(curves, "test accuracy (%)", Path("picture.png"))
+    assert [line.get_marker() for line in drawn[0].axes[0].lines] == ["o", "None"]
 
 
 def test_other_formats_are_refused(tmp_path):

@@ -2,13 +2,18 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from fedcos_jax.cli import charts
 from fedcos_jax.cli import main as command
-from fedcos_jax.cli.plot import curve, labels
+from fedcos_jax.cli.plot import Run, axis_title, curve, groups, labels, mean_curve
 
 HISTORY = {"round": [2, 4], "accuracy": [50.0, 60.0], "test_loss": [1, 2], "cosine_pair": [None, 0.1, 0.2, 0.3]}
+
+
+def lines(*configs):
+    return groups([Run(name, config, HISTORY) for name, config in zip(("one", "two", "three"), configs, strict=False)])
 
 
 @pytest.mark.parametrize(
@@ -16,14 +21,54 @@ HISTORY = {"round": [2, 4], "accuracy": [50.0, 60.0], "test_loss": [1, 2], "cosi
     [
         ([{"method": "FedAvg", "seed": 0}, {"method": "FedCos(0.1)", "seed": 0}], ["FedAvg", "FedCos(0.1)"]),
         ([{"lr": 0.1, "method": "A"}, {"lr": 0.2, "method": "B"}], ["A, lr 0.1", "B, lr 0.2"]),
-        ([{"local_steps": 5}, {"local_steps": 5, "chunk": 2}], ["chunk None", "chunk 2"]),
+        ([{"local_steps": 5}, {"local_steps": 6, "chunk": 2}], ["local steps 5", "local steps 6"]),
+        ([{"local_steps": 50}, {"lr": 0.3}], ["lr 0.05", "lr 0.3"]),
         ([{"seed": 0}, {"seed": 0}], ["one", "two"]),
         ([{"seed": 0}, {"seed": 0}, {"seed": 1}], ["seed 0 (one)", "seed 0 (two)", "seed 1"]),
         ([{"seed": 0}], ["one"]),
+        ([{"seed": 0, "lr": 0.1}, {"seed": 1, "lr": 0.1}, {"seed": 0, "lr": 0.2}], ["lr 0.1", "lr 0.2"]),
+        ([{"seed": 0, "method": "A"}, {"seed": 1, "method": "A", "devices": 2}], ["A"]),
     ],
 )
 def test_labels_show_what_differs(configs, expected):
-    assert labels(configs, ["one", "two", "three"][: len(configs)]) == expected
+    assert labels(lines(*configs)) == expected
+
+
+def test_seeds_become_their_mean_over_the_rounds_that_all_have():
+    shorter = {"round": [2], "accuracy": [70.0]}
+    runs = [Run("a", {"seed": 0}, HISTORY), Run("b", {"seed": 1}, shorter)]
+    (line,) = groups(runs)
+    drawn = mean_curve("A", line, "accuracy")
+    assert (drawn.label, drawn.rounds, drawn.mean.tolist()) == ("A (n = 2)", [2], [60.0])
+    assert drawn.deviation.tolist() == pytest.approx([200**0.5])
+    assert mean_curve("A", runs[:1], "accuracy").deviation is None
+
+
+def test_names_of_columns():
+    assert axis_title("accuracy") == "test accuracy (%)"
+    assert axis_title("test_loss") == "test loss"
+    assert axis_title("cosine_mean") == "cosine mean"
+
+
+def test_a_sweep_beside_a_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    short = ["--rounds", "2", "--local-steps", "2", "--clients", "3", "--quiet"]
+    assert command.main(["run", "--method", "FedAvg", "--out", "a.json", *short]) == 0
+    assert command.main(["sweep", "--grid", "cos_strength=0.1,0.2", "--seeds", "2", "--out", "s", *short]) == 0
+    drawn = []
+    monkeypatch.setattr(charts, "draw_curves", lambda curves, title, path: drawn.append((curves, title, path)))
+    assert command.main(["plot", "a.json", "s/sweep.json"]) == 0
+    assert command.main(["plot", "s/sweep.json", "--every-seed", "--value", "train_loss"]) == 0
+    curves, title, _ = drawn[0]
+    assert [curve.label for curve in curves] == ["FedAvg", "FedCos(0.1) (n = 2)", "FedCos(0.2) (n = 2)"]
+    assert title == "test accuracy (%)"
+    points = json.loads((tmp_path / "s" / "sweep.json").read_text())["points"]
+    both = np.array([point["history"]["accuracy"] for point in points[:2]])
+    np.testing.assert_allclose(curves[1].mean, both.mean(0))
+    np.testing.assert_allclose(curves[1].deviation, both.std(0, ddof=1))
+    assert [curve.label for curve in drawn[1][0]] == [
+        f"FedCos({strength}), seed {seed}" for strength in (0.1, 0.2) for seed in (0, 1)
+    ]
 
 
 def test_columns_lie_over_their_rounds():

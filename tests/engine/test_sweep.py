@@ -1,15 +1,18 @@
 """A sweep is its points run one by one, and one compiled program."""
 
+import weakref
+
 import chex
 import jax
 import numpy as np
 import pytest
 
 from fedcos_jax import Schedule, client_sgd, devices, fedavg, fedcos, run
-from fedcos_jax.engine.sweep import Trial, compiled_programs, fitting_batch, grid, sweep
+from fedcos_jax.engine.batches import Trial, compiled_programs
+from fedcos_jax.engine.sweep import grid, sweep
 from fedcos_jax.errors import InputError
 from fedcos_jax.labels import parse
-from tests.problems import SOFTMAX_REGRESSION, gaussian_data, small_experiment
+from tests.problems import gaussian_data, small_experiment
 
 SCHEDULE = Schedule(rounds=3, local_steps=3, batch_size=3, eval_every=2)
 ALONE = Schedule(rounds=3, local_steps=3, batch_size=3, eval_every=2, placement=devices.available(1))
@@ -27,8 +30,40 @@ def close(a, b):
 
 def test_grid_is_every_combination():
     assert grid(a=[1, 2], b="xy") == [{"a": 1, "b": "x"}, {"a": 1, "b": "y"}, {"a": 2, "b": "x"}, {"a": 2, "b": "y"}]
+    points = grid(a=[1, 2], b="xyz")
+    assert [points[place] for place in range(6)] == list(points) == points[:]
+    assert (points[-1], points[1:3]) == ({"a": 2, "b": "z"}, [{"a": 1, "b": "y"}, {"a": 1, "b": "z"}])
+    with pytest.raises(IndexError):
+        points[6]
+    assert len(points + grid(a=[3])) == 7
+    assert repr(points) == "Grid of 6 points: a 2, b 3"
     with pytest.raises(InputError, match="axis b of the grid has no values"):
         grid(a=[1], b=[])
+
+
+def test_a_large_grid_takes_no_memory():
+    points = grid(a=range(10**4), b=range(10**4), c=range(10**4))
+    assert len(points) == 10**12
+    assert points[123_456_789_012] == {"a": 1234, "b": 5678, "c": 9012}
+
+
+def test_trials_are_made_when_their_batch_starts():
+    """After the check, no more trials exist than the batch has."""
+    made = []
+    most = 0
+
+    class Numbers(np.ndarray):
+        pass
+
+    def trial(seed):
+        nonlocal most
+        offsets = np.array([0, 4, 11, 17, 26], np.int32).view(Numbers)
+        made.append(weakref.ref(offsets))
+        most = max(most, sum(one() is not None for one in made))
+        return Trial(jax.random.key(seed), offsets=offsets)
+
+    sweep(trial, grid(seed=range(20)), EXPERIMENT, batch=1)
+    assert most <= 2 * jax.device_count() + 2
 
 
 def run_alone(trial, **parts):
@@ -86,29 +121,6 @@ def test_new_values_compile_nothing():
     before = compiled_programs()
     sweep(trial, grid(strength=[0.3, 0.7], lr=[0.2], seed=[5]), EXPERIMENT, batch=2)
     assert compiled_programs() == before
-
-
-def test_the_batch_follows_the_memory():
-    data = gaussian_data()
-    stacked = Trial(
-        jax.random.key(0)[None],
-        jax.tree.map(lambda x: np.asarray([x], np.float32), fedcos(0.1)),
-        jax.tree.map(lambda x: np.asarray([x], np.float32), client_sgd(0.1)),
-        data.indices[None],
-        data.offsets[None],
-    )
-
-    def fitting(memory):
-        return fitting_batch(stacked, data, SOFTMAX_REGRESSION, ALONE, memory)
-
-    many = fitting(10**9)
-    assert many > 100
-    bytes_of_one = 10**9 // many
-    for batch in (1, 7):
-        assert fitting(batch * bytes_of_one) in (batch, batch - 1)
-        assert fitting(batch * (bytes_of_one + 1)) == batch
-    assert fitting(1) == 1
-    assert fitting(None) == 1
 
 
 def test_mistakes():

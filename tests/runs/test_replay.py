@@ -15,9 +15,10 @@ from fedcos_jax.data import partition
 from fedcos_jax.errors import InputError
 from fedcos_jax.runs import replay
 from fedcos_jax.runs.config import Config
-from fedcos_jax.runs.execute import execute, run_together
+from fedcos_jax.runs.execute import execute
 from fedcos_jax.runs.prepare import prepare
 from fedcos_jax.runs.result import history_lists
+from fedcos_jax.runs.together import run_together
 
 CONFIG = Config(partition="shards2", clients=10, fraction=0.3, rounds=4, local_steps=2, batch_size=8, replay=111)
 TORCH_WEIGHTS = {
@@ -135,7 +136,7 @@ def test_a_run_has_the_cohorts_whatever_its_seed():
 )
 def test_a_sweep_replays_as_single_runs_do(changes):
     configs = [dataclasses.replace(CONFIG, **change) for change in changes]
-    finished = [one for batch in run_together(configs, CONFIG.load(), 2) for one in batch]
+    finished = [one for batch in run_together(configs, Config.load, 2) for one in batch]
     assert [one.config for one in finished] == configs
     for one in finished:
         alone = execute(prepare(one.config))["history"]
