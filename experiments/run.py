@@ -70,7 +70,7 @@ def _run_together(
         waiting.setdefault(cell.config, []).append(cell)
     with runs_bar(cells[0].experiment, len(waiting), shown=show_progress) as bar:
         for batch in run_together(list(waiting), lambda config: config.load(data_dir), at_once):
-            for config, history, seconds in batch:
+            for config, history, seconds, watch in batch:
                 for cell in waiting[config]:
-                    store(cell, folder, as_result(config, history, seconds))
+                    store(cell, folder, as_result(config, history, seconds, watch))
             bar.update(len(batch))

@@ -24,10 +24,10 @@ def require_known(name: str, allowed: Iterable[str], kind: str) -> None:
 
 
 def did_you_mean(name: str, allowed: Iterable[str]) -> str:
-    """A suggestion to put after a name that is not allowed. It is empty if no allowed name is really near."""
+    """A suggestion to put after a name that is not allowed. It is empty if no allowed name is near."""
     # The dashes of a flag say nothing about how near it is.
     words = {word.lstrip("-"): word for word in allowed}
-    close = difflib.get_close_matches(name.lstrip("-"), words, n=1, cutoff=0.7)
+    close = difflib.get_close_matches(name.lstrip("-"), words, n=1)
     return f"; did you mean {words[close[0]]!r}?" if close else ""
 
 

@@ -149,9 +149,9 @@ class _Table:
         """The rounds that a run has completed."""
         return self.rows[key]["completed"] if key in self.rows else 0
 
-    def add(self, key: tuple, history: History) -> None:
+    def add(self, key: tuple, history: History, signs: Sequence[str]) -> None:
         """Adds a run, or more rounds of it."""
-        self.rows[key] = sweeps.row_of(dict(zip(self.axes, key, strict=True)), history)
+        self.rows[key] = sweeps.row_of(dict(zip(self.axes, key, strict=True)), history, signs)
         if time.monotonic() - self._written >= _WRITE_SECONDS:
             self.write()
 
@@ -177,7 +177,7 @@ class _Runs:
         with runs_bar("sweep" if until is None else f"round {until}", len(configs), shown=self._shown) as bar:
             for batch in self._together.run(configs, until):
                 for done in batch:
-                    self.table.add(self.configs[done.config], done.history)
+                    self.table.add(self.configs[done.config], done.history, done.watch.signs)
                     self.trained.add(done.config)
                 bar.update(len(batch))
 
@@ -226,6 +226,12 @@ def _show(
         print(
             f"no picture: it shows at most {panels.MOST_AXES} axes with several values, and there are {len(shown)} "
             f"({', '.join(shown)}). To draw one, run again with one value for some of them."
+        )
+    warned = [row for row in rows if row.get("warnings")]
+    if warned:
+        where = ", ".join(f"{_words(name)} {warned[0][name]}" for name in axes)
+        print(
+            f"warning: {_count(len(warned), 'run')} of {len(rows)} diverged, like {where}: {warned[0]['warnings'][0]}"
         )
     print(f"{written}: {_count(len(rows), 'run')}, {len(set(trained))} of them now")
 

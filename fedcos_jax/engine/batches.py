@@ -91,6 +91,11 @@ class Batches:
         require_at_least(1, batch=batch)
         self._batch = batch
 
+    @property
+    def experiment(self) -> Experiment:
+        """What all runs share."""
+        return self._experiment
+
     def check(self) -> None:
         """Makes every trial once, so that a mistake in one of them shows up before any run starts."""
         for place in range(self._count):

@@ -66,6 +66,20 @@ class Recorder:
         return History(*(jax.tree.map(lambda *leaves: np.concatenate(leaves), *part) for part in parts))
 
 
+def as_reports(history: History, state: RoundState | None = None) -> list[Report]:
+    """A history as the reports of its segments, for callbacks that were not there when it was made."""
+    reports, first = [], 0
+    for place, completed in enumerate(history.evaluated.tolist()):
+        rounds = jax.tree.map(lambda leaf, first=first, last=completed: leaf[first:last], history.rounds)
+        evaluation = jax.tree.map(lambda leaf, place=place: leaf[place], history.evaluation)
+        reports.append(Report(completed, rounds, evaluation, state))
+        first = completed
+    rest = jax.tree.map(lambda leaf: leaf[first:], history.rounds)
+    if len(rest.train_loss):
+        reports.append(Report(first + len(rest.train_loss), rest, None, state))
+    return reports
+
+
 def segment(
     state: RoundState, federation: Federation, until: Array, evaluated: Array
 ) -> tuple[RoundState, RoundInfo, Evaluation]:

@@ -78,7 +78,9 @@ def build(name: str, input_shape: tuple[int, ...], classes: int | None, input_dt
     _check_inputs(name, input_shape, input_dtype)
     wanted_dtype = "int32" if entry.inputs == "symbols" else "float32"
     model = from_flax(entry.module(classes), input_shape, wanted_dtype, entry.cpu_chunk, fast_layers=False)
-    return model._replace(loss=entry.loss, metrics=entry.metrics)
+    # Equal names give the same object, so that they share compiled programs.
+    same = (model.loss, model.metrics) == (entry.loss, entry.metrics)
+    return model if same else model._replace(loss=entry.loss, metrics=entry.metrics)
 
 
 def _check_inputs(name: str, shape: tuple[int, ...], dtype: DTypeLike | None) -> None:

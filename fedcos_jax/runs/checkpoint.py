@@ -18,7 +18,7 @@ from fedcos_jax.engine.callbacks import Callback, Report, told
 from fedcos_jax.engine.devices import Placement
 from fedcos_jax.engine.evaluation import Evaluation
 from fedcos_jax.engine.experiment import Experiment
-from fedcos_jax.engine.loop import History, Recorder, run
+from fedcos_jax.engine.loop import History, Recorder, as_reports, run
 from fedcos_jax.engine.measures import RoundInfo
 from fedcos_jax.engine.rounds import STATE_SPECS, init_state
 from fedcos_jax.errors import InputError, require
@@ -59,7 +59,7 @@ class Checkpoints:
         if about is not None:
             self.seconds = about["seconds"]
             state, before = self._read(key, experiment, about["devices"])
-            stops = [told(report, callbacks) for report in _as_reports(state, before)]
+            stops = [told(report, callbacks) for report in as_reports(before, state)]
             if about["rounds"] == rounds or stops[-1]:
                 return before
         recorder = Recorder(before)
@@ -155,17 +155,3 @@ def _placed(where: Placement):
         return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding), values)
 
     return place
-
-
-def _as_reports(state: RoundState, history: History) -> list[Report]:
-    """A history as the reports of its segments."""
-    reports, first = [], 0
-    for place, completed in enumerate(history.evaluated.tolist()):
-        rounds = jax.tree.map(lambda leaf, first=first, last=completed: leaf[first:last], history.rounds)
-        evaluation = jax.tree.map(lambda leaf, place=place: leaf[place], history.evaluation)
-        reports.append(Report(completed, rounds, evaluation, state))
-        first = completed
-    rest = jax.tree.map(lambda leaf: leaf[first:], history.rounds)
-    if len(rest.train_loss):
-        reports.append(Report(first + len(rest.train_loss), rest, None, state))
-    return reports

@@ -62,10 +62,10 @@ class Summary(NamedTuple):
         return self.point | {"seeds": self.seeds, "completed": self.rounds} | spread
 
 
-def row_of(point: Row, history: History) -> Row:
+def row_of(point: Row, history: History, signs: Sequence[str] = ()) -> Row:
     """The row of a run."""
     lists = history_lists(history)
-    return point | {"completed": lists["round"][-1]} | summary(history) | {"history": lists}
+    return point | {"completed": lists["round"][-1]} | summary(history) | {"warnings": list(signs), "history": lists}
 
 
 def score_at(row: Row, completed: int) -> float:

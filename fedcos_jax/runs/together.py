@@ -12,7 +12,8 @@ from fedcos_jax import data, labels
 from fedcos_jax.data.dataset import test_owners
 from fedcos_jax.engine.batches import Batches, Trial
 from fedcos_jax.engine.experiment import Experiment
-from fedcos_jax.engine.loop import History
+from fedcos_jax.engine.loop import History, as_reports
+from fedcos_jax.engine.watch import Watch
 from fedcos_jax.runs.config import Config
 from fedcos_jax.types import FederatedMethod
 
@@ -29,6 +30,8 @@ class Finished(NamedTuple):
     history: History
     seconds: float
     """Its share of the time of its batch."""
+    watch: Watch
+    """The signs of divergence that it shows."""
 
 
 class Together:
@@ -120,8 +123,18 @@ class Together:
         started = time.perf_counter()
         for histories in batches.advance(runs, until):
             seconds = (time.perf_counter() - started) / len(histories)
-            yield [Finished(group[run], history, seconds) for run, history in histories.items()]
+            yield [
+                Finished(group[run], history, seconds, self._watched(batches.experiment, group[run], history))
+                for run, history in histories.items()
+            ]
             started = time.perf_counter()
+
+    def _watched(self, shared: Experiment, config: Config, history: History) -> Watch:
+        """A watch that has seen the whole history."""
+        watch = Watch(shared.replace(method=self._method(config), optimizer=config.optimizer()), tell=False)
+        for report in as_reports(history):
+            watch(report)
+        return watch
 
 
 def run_together(configs: Sequence[Config], load: Load, batch: int | None = None) -> Iterator[list[Finished]]:

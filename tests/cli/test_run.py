@@ -82,7 +82,7 @@ def test_the_json_lines_are_the_csv(folder):
     objects = [json.loads(line) for line in (folder / "log" / log.JSON_FILE).read_text().splitlines()]
     with (folder / "log" / log.CSV_FILE).open() as stream:
         rows = list(csv.DictReader(stream))
-    assert [list(one) for one in objects] == [list(log.COLUMNS)] * 3
+    assert [list(one) for one in objects] == [["round", *log.EVALUATED, *RoundInfo._fields]] * 3
     shown = [{name: "" if value is None else str(value) for name, value in one.items()} for one in objects]
     assert shown == rows
 

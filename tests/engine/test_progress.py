@@ -5,9 +5,11 @@ import threading
 import time
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from fedcos_jax.engine import progress
+from fedcos_jax.engine.evaluation import Evaluation
 from fedcos_jax.engine.progress import progress_bar, runs_bar, waiting
 
 
@@ -39,7 +41,7 @@ def threads():
 
 
 def report(completed, accuracy=None):
-    evaluation = None if accuracy is None else SimpleNamespace(accuracy=accuracy)
+    evaluation = None if accuracy is None else Evaluation(np.float32(1), {"accuracy": np.float32(accuracy)}, {})
     return SimpleNamespace(completed=completed, evaluation=evaluation)
 
 

@@ -166,5 +166,5 @@ def test_what_others_say_about_parameters_is_no_harm(path, text):
 
 def test_the_latest_parameters_are_those_of_the_end():
     latest = Latest()
-    state, _ = fc.run(jax.random.key(0), small_experiment(rounds=4), callbacks=[latest, fc.stop_at(0.0)])
+    state, _ = fc.run(jax.random.key(0), small_experiment(rounds=4), callbacks=[latest, fc.stop_at(accuracy=0.0)])
     chex.assert_trees_all_equal(latest.params, state.params)

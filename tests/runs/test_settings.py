@@ -23,7 +23,7 @@ def test_toml_reads_as_it_was_written(written):
 def test_every_config_field_has_one_kind():
     kinds = [settings.of_kind(Config, kind) for kind in ("shape", "number", "machine")]
     assert sorted(name for names in kinds for name in names) == sorted(settings.declared(Config))
-    assert settings.of_kind(Config, "machine") == ("chunk", "devices")
+    assert settings.of_kind(Config, "machine") == ("start_from", "chunk", "devices")
 
 
 def test_text_becomes_the_type_of_its_setting():
