@@ -22,8 +22,8 @@ class Report(NamedTuple):
     """The rounds since the last report, [rounds], on the host."""
     evaluation: Evaluation | None
     """The global model on the test set, or None if this tick ended between evaluations."""
-    state: RoundState | None
-    """The current state. The next tick reuses its buffers. None if a history is told of afterwards."""
+    state: RoundState
+    """The current state. The next tick reuses its buffers."""
 
 
 Callback = Callable[[Report], Any]

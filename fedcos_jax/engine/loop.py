@@ -66,8 +66,8 @@ class Recorder:
         return History(*(jax.tree.map(lambda *leaves: np.concatenate(leaves), *part) for part in parts))
 
 
-def as_reports(history: History, state: RoundState | None = None) -> list[Report]:
-    """A history as the reports of its segments, for callbacks that were not there when it was made."""
+def as_reports(history: History, state: Any = None) -> list[Report]:
+    """A history as the reports of its segments, with the state at its end if a callback needs one."""
     reports, first = [], 0
     for place, completed in enumerate(history.evaluated.tolist()):
         rounds = jax.tree.map(lambda leaf, first=first, last=completed: leaf[first:last], history.rounds)
