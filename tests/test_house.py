@@ -2,7 +2,10 @@
 
 import ast
 import importlib
+import os
 import pkgutil
+import subprocess
+import sys
 import types
 from pathlib import Path
 
@@ -86,6 +89,16 @@ def test_no_test_reaches_into_another_module():
                     alias.name for alias in node.names if alias.name.startswith("_") and alias.name != "__main__"
                 ]
                 assert not private, f"{path.relative_to(ROOT)} imports {private}"
+
+
+def test_an_import_does_not_start_jax():
+    """The devices are chosen after the imports, so nothing may compute while the modules are read."""
+    program = (
+        "import fedcos_jax.cli.main, experiments.reproduce\n"
+        "from jax._src import xla_bridge\n"
+        "assert not xla_bridge.backends_are_initialized()\n"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True)
 
 
 def test_every_public_name_says_what_it_is():

@@ -119,6 +119,11 @@ def _sentiments(values: list) -> np.ndarray:
     return (y > 0).astype(np.int32)
 
 
+def _unit_pixels(x: Array, key: Array | None) -> Array:
+    """Pixels in [0, 1], as LEAF has them. The numbers are made here, because an import must not start JAX."""
+    return scaled(255.0, 0.0, 1.0)(x, key)
+
+
 def _bags(x: Array, key: Array | None) -> Array:
     """How often each word occurs, [rows, 2048], from word numbers [rows, words]."""
     rows = jnp.arange(x.shape[0], dtype=jnp.int32)[:, None]
@@ -128,7 +133,7 @@ def _bags(x: Array, key: Array | None) -> Array:
 KINDS: dict[str, LeafKind] = {
     kind.name: kind
     for kind in (
-        LeafKind("femnist", _bytes, _femnist_classes, scaled(255.0, 0.0, 1.0), classes=62),
+        LeafKind("femnist", _bytes, _femnist_classes, Partial(_unit_pixels), classes=62),
         LeafKind(
             "shakespeare", _windows, _next_characters, Partial(as_symbols), classes=len(VOCABULARY), in_order=True
         ),

@@ -38,7 +38,7 @@ def test_a_missing_member_is_named(tmp_path):
         unpack(path, ["c", "d"])
 
 
-@pytest.mark.parametrize("content", [b"", b"no archive", archived(FILES)[:60]])
+@pytest.mark.parametrize("content", [b"", b"no archive", archived(FILES)[:60]], ids=["empty", "text", "cut"])
 def test_a_damaged_archive_is_named(tmp_path, content):
     path = tmp_path / "archive.tar.gz"
     path.write_bytes(content)
