@@ -65,11 +65,14 @@ bench-scaling: $(READY) ## measure time and memory for 10 to 10,000 clients per 
 bench-compile: $(READY) ## measure how long each table of the paper compiles, in the paper's shapes
 	$(BIN)/python -m benchmarks.compile_time
 
-bench-models: ## compare every model with a plain PyTorch loop; installs PyTorch in its own environment
+bench-models: $(VENV)-torch/.ready ## compare every model with a plain PyTorch loop; installs PyTorch in its own environment
+	$(VENV)-torch/bin/python -m benchmarks.models
+
+$(VENV)-torch/.ready: requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)-torch
 	$(VENV)-torch/bin/pip install --quiet --disable-pip-version-check -r requirements.txt torch==2.13.0
 	$(VENV)-torch/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	$(VENV)-torch/bin/python -m benchmarks.models
+	touch $@
 
 bench-tpu: ## compile every model's round for a TPU v5e, without one, in minutes per model; installs libtpu in its own environment
 	$(PYTHON) -m venv $(VENV)-tpu
@@ -91,7 +94,8 @@ $(VENV)-peer-%/.ready:
 	$(VENV)-peer-$*/bin/pip install --quiet --disable-pip-version-check $(PEER_$*)
 	touch $@
 
-notebooks: $(READY) ## run the notebooks from a clean kernel
+notebooks: $(READY) $(VENV)-torch/.ready ## run the notebooks, store their outputs and test them; installs PyTorch in its own environment
+	$(VENV)-torch/bin/python -m notebooks.outputs
 	$(BIN)/python -m pytest tests/test_notebooks.py
 
 docs: $(READY) ## build the documentation in site/, strict about links

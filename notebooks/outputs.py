@@ -17,8 +17,8 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 """What a notebook says of its kernel: nothing that differs between machines."""
-OF_A_MACHINE = re.compile(r"/(?:home|root|tmp|work|Users|opt|usr|mnt|content)/|[A-Z]:\\|\b0x[0-9a-f]{6,}")
-"""Paths and addresses in memory."""
+OF_A_MACHINE = re.compile(r"(?<![\w./:<])/[\w.-]+/|\b[A-Z]:\\|\b0x[0-9a-f]{6,}")
+"""Absolute paths, and addresses in memory."""
 READABLE = ("text/plain", "text/html", "text/markdown")
 STORED = {*READABLE, "image/png"}
 
