@@ -36,6 +36,7 @@ def run(path: Path) -> nbformat.NotebookNode:
         timeout=600,
         kernel_name="python3",
         record_timing=False,
+        coalesce_streams=True,
         resources={"metadata": {"path": str(path.parent)}},
     )
     client.execute()
