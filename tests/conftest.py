@@ -26,32 +26,52 @@ SLOW = (
     "test_notebooks.py",
     "test_package.py",
     "test_readme.py",
+    "test_tasks.py",
     "test_toy.py",
+    "test_methods.py::test_compiled_equals_eager",
+    "test_methods.py::test_degenerate",
+    "test_methods.py::test_history_is_finite",
+    "test_methods.py::test_paper_form",
+    "test_methods.py::test_stacked_methods",
     "benchmarks/",
+    "cli/test_evaluate.py",
+    "cli/test_imports.py",
+    "cli/test_long_runs.py",
     "cli/test_main.py",
+    "cli/test_plot.py",
     "cli/test_run.py",
     "cli/test_sweep.py",
+    "data/test_cifar.py",
+    "data/test_leaf.py",
     "data/test_synthetic.py",
+    "engine/test_batches.py",
     "engine/test_compilation.py",
     "engine/test_devices.py",
+    "engine/test_evaluation.py",
+    "engine/test_halving.py",
+    "engine/test_loop.py",
     "engine/test_rounds.py",
     "engine/test_sweep.py",
     "experiments/",
-    "models/test_registry.py",
+    "models/",
+    "ops/",
     "runs/test_checkpoint.py",
     "runs/test_estimate.py",
     "runs/test_execute.py",
+    "runs/test_log.py",
+    "runs/test_opened.py",
+    "runs/test_parameters.py",
     "runs/test_replay.py",
+    "runs/test_together.py",
 )
-"""The files and folders that `make test-fast` leaves out: they run whole commands or compile many programs."""
+"""The folders, files and tests that `make test-fast` leaves out: they run whole commands or compile many programs."""
 
 
 def pytest_collection_modifyitems(items):
-    here = Path(__file__).parent
     for item in items:
         # Runs of a few steps on a few rows look like diverging ones. A test of the warning expects it by name.
         item.add_marker(pytest.mark.filterwarnings("ignore::fedcos_jax.engine.watch.DivergenceWarning"), append=False)
-        if item.path.relative_to(here).as_posix().startswith(SLOW):
+        if item.nodeid.removeprefix("tests/").startswith(SLOW):
             item.add_marker(pytest.mark.slow)
 
 
