@@ -208,6 +208,6 @@ def test_the_help_lists_only_what_a_sweep_takes(capsys):
     with pytest.raises(SystemExit):
         main(["sweep", "--help"])
     text = capsys.readouterr().out
-    for name in ("--checkpoint-dir", "--log-dir", "--stop-at", "--tensorboard"):
+    for name in ("--checkpoint-dir", "--log-dir", "--target-accuracy", "--stop-on-divergence", "--tensorboard"):
         assert name not in text
     assert "folder of the tables" in text
